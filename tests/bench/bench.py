@@ -4,7 +4,7 @@
     python3 bench.py --cameo PATH MODEL_FOLDER... [--rounds 30] [--threads 1,2] [--out docs/performance.md]
 
 Each MODEL_FOLDER holds model.onnx and test_data_set_0, as the backend suite lays them out; make_models.py writes some.
-All sides take as many threads and are pinned to as many cores; rounds go A B C A B C; the minimum and the median of all
+All sides take as many threads and are pinned to as many cores; peers stay loaded, and rounds go A B C A B C; the minimum and the median of all
 rounds are printed, the share of the machine's peak, measured in the same run, that the minimum is, and by the side of what is
 asked of it what the floor allows (floors.py). Outputs are compared with the data set before anything is timed; a peer whose
 own are off by more than 1 % is listed, but is no opponent. --error says another share, which Cameo's are held to as well: those
@@ -24,7 +24,7 @@ import time
 import numpy as np
 
 import peers
-from floors import Peak, Target, Work, pinned
+from floors import Peak, Target, Work, on_cores, pinned
 
 ERROR = 1e-2  # a peer whose outputs are further off, root mean square, is no opponent
 
@@ -32,15 +32,6 @@ ERROR = 1e-2  # a peer whose outputs are further off, root mean square, is no op
 def apart(command):
     """The same from a small shell: the peak memory that a process reports begins with that of the one it was forked from."""
     return ["sh", "-c", '"$@"; exit $?', "sh", *command]
-
-
-def time_peer(peer, folder, runs, threads, precision):
-    """What its process says, or None: it does not load the model."""
-    try:
-        return json.loads(pinned(apart([sys.executable, "-c", peer.source, folder, runs, threads, precision]), threads).stdout)
-    except subprocess.CalledProcessError as e:
-        print(f"{folder.name}: {peer.name}: {e.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-        return None
 
 
 def time_ours(net, data, runs, threads):
@@ -81,23 +72,23 @@ def measure(net, folder, threads, options):
     data = folder / "test_data_set_0"
     once = time_ours(net, data, 3, threads)["times"][0]
     runs = max(3, min(100, int(options.round_ms / once)))
-    found = {p.name: [] for p in options.peers}
+    loaded = {p.name: p.loaded(on_cores(apart([]), threads), folder, threads, options.peers_in) for p in options.peers}
+    found = {name: peer for name, peer in loaded.items() if peer}
     ours = []
     for _ in range(options.rounds):
         ours.append(time_ours(net, data, runs, threads))
-        for p in options.peers:
-            result = time_peer(p, folder, runs, threads, options.peers_in) if None not in found[p.name] else None
-            found[p.name].append(result)
+        for peer in found.values():
+            peer.round(runs)
+    for peer in found.values():
+        peer.end()
     begin = time.perf_counter()
     pinned([net, "--inputs-from", data], threads)
     sides = {"Cameo": {"min": min(o["times"][0] for o in ours), "median": statistics.median(o["times"][1] for o in ours),
                        "start": (time.perf_counter() - begin) * 1e3, "rss": ours[-1]["rss_kb"] / 1024, "error": 0.0}}
-    for name, results in found.items():
-        if None not in results:
-            sides[name] = {"min": min(min(r["times"]) for r in results),
-                           "median": statistics.median(statistics.median(r["times"]) for r in results),
-                           "start": min(r["start_ms"] for r in results), "rss": results[-1]["rss_kb"] / 1024,
-                           "error": results[-1]["error"]}
+    for name, peer in found.items():
+        sides[name] = {"min": min(min(r["times"]) for r in peer.rounds),
+                       "median": statistics.median(statistics.median(r["times"]) for r in peer.rounds),
+                       "start": peer.first["start_ms"], "rss": peer.rounds[-1]["rss_kb"] / 1024, "error": peer.first["error"]}
     return {"model": folder.name, "threads": threads, "sides": sides, "size": net.stat().st_size / 1e6,
             "allowed": options.error or ERROR, "model_size": (folder / "model.onnx").stat().st_size / 1e6}
 
@@ -167,7 +158,7 @@ def arguments():
     p.add_argument("--cameo", required=True)
     p.add_argument("folders", nargs="+", type=pathlib.Path)
     p.add_argument("--rounds", type=int, default=30)
-    p.add_argument("--round-ms", type=float, default=300, help="about how long one side runs in a round")
+    p.add_argument("--round-ms", type=float, default=100, help="about how long one side runs in a round")
     p.add_argument("--threads", default="1", help="counts, with commas between")
     p.add_argument("--peers-in", default="f32", choices=("f32", "bf16"), help="what peers that can be told are to compute in")
     p.add_argument("--error", type=float, help="how far outputs may be off, root mean square, as a share of the output's")

@@ -26,9 +26,12 @@ TERMS = 6  # products of bfloat16 that one of float32 is, each factor three term
 MOST = 1 << 30  # bytes that no cache holds: more are read as fast
 
 
+def on_cores(command, threads=1):
+    return ["taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads])), *map(str, command)]
+
+
 def pinned(command, threads=1):
-    cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
-    return subprocess.run(["taskset", "-c", cores, *map(str, command)], capture_output=True, text=True, check=True)
+    return subprocess.run(on_cores(command, threads), capture_output=True, text=True, check=True)
 
 
 class Peak:
@@ -90,6 +93,7 @@ def shapes_of(folder, model, wanted):
     model.graph.output.extend(onnx.ValueInfoProto(name=v) for v in wanted if v not in known)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     feeds = {}
     for i, info in enumerate(session.get_inputs()):

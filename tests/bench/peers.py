@@ -1,19 +1,23 @@
-"""Runtimes that programs of Cameo are timed against: each runs in a process of its own, `python -c SOURCE FOLDER RUNS THREADS
+"""Runtimes that programs of Cameo are timed against: each stays loaded in a process of its own, `python -c SOURCE FOLDER THREADS
 [PRECISION]`, which is f32 or bf16 where the runtime can be told, else f32.
 
-It prints one JSON line: `times` of each run in ms, `start_ms` from creating the model to its first output, `rss_kb`, the
-greatest memory of the process, and `error`: the greatest root mean square of the difference to an output of the data
-set, as a share of that output's.
+It prints a JSON line: `start_ms` from creating the model to its first output, and `error`: the greatest root mean square of the
+difference to an output of the data set, as a share of that output's. Then it answers each line of its standard input, a number of
+runs, with another: `times` of these runs in ms, after one that is not counted, and `rss_kb`, the greatest memory of the process.
 """
 import importlib.util
+import json
 import pathlib
+import subprocess
+import sys
+import tempfile
 
 COMMON = """
 import json, pathlib, resource, sys, time
 import numpy as np, onnx
 from onnx import numpy_helper
-folder, runs, threads = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-precision = sys.argv[4] if len(sys.argv) > 4 else "f32"
+folder, threads = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+precision = sys.argv[3] if len(sys.argv) > 3 else "f32"
 
 def tensor(name):
     t = onnx.TensorProto(); t.ParseFromString((folder / "test_data_set_0" / name).read_bytes())
@@ -30,11 +34,13 @@ def measure(start, run):  # start(): a function of an input's number; run(): out
         if want.dtype.kind == "f" and want.size:
             wide = want.astype(np.float64)
             error = max(error, float(np.sqrt(np.mean((y - wide) ** 2) / max(np.mean(wide ** 2), 1e-300))))
-    times = []
-    for _ in range(runs):
-        a = time.perf_counter(); run(); times.append((time.perf_counter() - a) * 1e3)
-    print(json.dumps({"times": times, "start_ms": (first - begin) * 1e3, "error": error,
-                      "rss_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+    print(json.dumps({"start_ms": (first - begin) * 1e3, "error": error}), flush=True)
+    for line in sys.stdin:
+        run()
+        times = []
+        for _ in range(int(line)):
+            a = time.perf_counter(); run(); times.append((time.perf_counter() - a) * 1e3)
+        print(json.dumps({"times": times, "rss_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), flush=True)
 """
 ONNXRUNTIME = COMMON + """
 import onnxruntime as ort
@@ -82,6 +88,33 @@ class Peer:
         """Of the libraries that it ships."""
         folder = pathlib.Path(__import__(self.module).__file__).parent
         return sum(p.stat().st_size for p in folder.rglob("*.so*")) / 1e6
+
+    def loaded(self, command, folder, threads, precision):
+        """One that has run the model once, by a Python that `command` starts; None where it does not load it."""
+        errors = tempfile.TemporaryFile("w+")
+        process = subprocess.Popen([*map(str, [*command, sys.executable, "-c", self.source, folder, threads, precision])],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True)
+        first = process.stdout.readline()
+        if first:
+            return Loaded(process, json.loads(first))
+        process.wait()
+        errors.seek(0)
+        print(f"{folder.name}: {self.name}: {errors.read().strip().splitlines()[-1:]}", file=sys.stderr)
+        return None
+
+
+class Loaded:
+    """A peer that waits for rounds. `first`: what it said of its first run."""
+
+    def __init__(self, process, first):
+        self.process, self.first, self.rounds = process, first, []
+
+    def round(self, runs):
+        print(runs, file=self.process.stdin, flush=True)
+        self.rounds.append(json.loads(self.process.stdout.readline()))
+
+    def end(self):
+        self.process.communicate()
 
 
 PEERS = (Peer("ONNX Runtime", "onnxruntime", ONNXRUNTIME), Peer("OpenVINO", "openvino", OPENVINO))
