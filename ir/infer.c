@@ -33,11 +33,18 @@ static Index dim_keyed(Model *m, Map *map, Str key, Str name, bool is_input, Gra
     return poly_dim(m->polys, *slot);
 }
 
+// "?" names no dim: it is what the text form has for one that is not known, and what exporters
+// write for each of several that differ.
+static bool dim_is_named(const DeclDim *d)
+{
+    return d->kind == DIM_PARAM && d->param.len && !str_is(d->param, "?");
+}
+
 static Index declared_dim(Model *m, ValueId v, uint32_t k, const DeclDim *d)
 {
     if (d->kind == DIM_VALUE && d->value >= 0)
         return poly_const(m->polys, d->value);
-    if (d->kind == DIM_PARAM && d->param.len)
+    if (dim_is_named(d))
         return dim_keyed(m, &m->dim_params, d->param, d->param, true, 0);
     uint32_t key[2] = {v, k};
     return dim_keyed(m, &m->data_dims, (Str){(const char *)key, sizeof key}, STR_NONE, true, 0);

@@ -30,6 +30,15 @@ def stale(s):
     s.model("inner_dims_of_other_names", inner_named, *batches(6, of=(1, 2, 5)))
 
 
+def unnamed(s):
+    """Several dims named "?", which are not one dim."""
+    def image():
+        return model([node("MaxPool", ["X"], ["Y"], kernel_shape=[2, 2])], [info("X", F, ["?", 3, "?", "?"])],
+                     [info("Y", F, ["?", 3, "?", "?"])])
+    s.model("dims_named_question_mark", image, *({"X": np.arange(n * 3 * h * w, dtype=np.float32).reshape(n, 3, h, w) / 50}
+                                                 for n, h, w in ((1, 4, 9), (2, 7, 3))))
+
+
 def thin(s):
     """Windows of one channel each over lines and over images of which one row is left."""
     line = model([node("Conv", ["X", "W"], ["Y"], group=4, pads=[1, 1])], [info("X", F, ["n", 4, "l"])], [info("Y", F, ["n", 4, "l"])],
@@ -147,5 +156,5 @@ def ranks(s):
 
 
 def write(s):
-    for part in (stale, thin, inner, from_inputs, ranks):
+    for part in (stale, unnamed, thin, inner, from_inputs, ranks):
         part(s)
