@@ -8,6 +8,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+/* For what asks before it is known what the machine has: nothing of the program's processor is in
+ * it. It must call nothing that is without it. */
+#define CAMEO_ANY_X86 __attribute__((target("arch=x86-64")))
+
 /* Where CPUID says that the machine has it: bit `bit` of register `part` (0 for EAX .. 3) of a
  * leaf. `state`: what of XCR0 the system must have turned on. */
 typedef struct cameo_feature {
@@ -21,14 +25,16 @@ typedef struct cameo_leaf {
     uint32_t leaf, sub, r[4];
 } cameo_leaf;
 
-static inline __attribute__((unused)) void cameo_read_leaf(uint32_t leaf, uint32_t sub,
-                                                           cameo_leaf *last)
+static inline CAMEO_ANY_X86 __attribute__((unused)) void
+cameo_read_leaf(uint32_t leaf, uint32_t sub, cameo_leaf *last)
 {
+    uint32_t most, b, c, d;
     if (last->leaf == leaf && last->sub == sub)
         return;
     *last = (cameo_leaf){leaf, sub, {0}};
-    if (!__get_cpuid_count(leaf, sub, &last->r[0], &last->r[1], &last->r[2], &last->r[3]))
-        *last = (cameo_leaf){leaf, sub, {0}};
+    __cpuid(leaf & 0x80000000, most, b, c, d);
+    if (leaf <= most)
+        __cpuid_count(leaf, sub, last->r[0], last->r[1], last->r[2], last->r[3]);
 }
 
 enum { CAMEO_YMM = 6, CAMEO_ZMM = 0xe6 };
@@ -142,7 +148,7 @@ static const cameo_feature cameo_needed[] = {
 
 /* What of the processor this program does not have: the first of the instructions that it was
  * compiled for, or NULL. Matrix registers are asked for where they are used (cameo_amx.h). */
-static __attribute__((noinline, unused)) const char *cameo_lacks(void)
+static CAMEO_ANY_X86 __attribute__((noinline, unused)) const char *cameo_lacks(void)
 {
     enum { OS_SAVES = 1 << 27 };
     cameo_leaf known = {0};
