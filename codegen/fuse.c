@@ -25,7 +25,10 @@ const FuseTarget fuse_target_cpu = {
 const FuseTarget fuse_target_cuda = {
     .element = 4, .growth = 1.25, .most_buffers = 48, .most_nodes = 6000, .least_rows = 32};
 
-enum { NAME_LENGTH = 40 };
+enum {
+    NAME_LENGTH = 40,
+    LEAST_ROW = 16, // neighbours, of what products compute as rows
+};
 
 typedef struct Fusion {
     Fuse f;
@@ -87,6 +90,17 @@ static bool is_small_enough(Fusion *x, const Stmt *body, const Place *reader, co
     return nodes <= x->f.target->most_nodes && buffers <= x->f.target->most_buffers;
 }
 
+// Rows of a product that become short, since their elements are stored between those of others.
+static bool scatters_rows(const Shape *old, const Shape *now)
+{
+    int64_t before = LEAST_ROW, after = LEAST_ROW;
+    if (old->neighbours)
+        poly_is_const(old->neighbours, &before);
+    if (now->neighbours)
+        poly_is_const(now->neighbours, &after);
+    return after < LEAST_ROW && before > after;
+}
+
 // The schedules that producer and reader had must fit what becomes of them.
 static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
 {
@@ -101,7 +115,7 @@ static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
             (old->product && (now->divisions > old->divisions || now->linear < old->linear)))
             return false;
         if (matrices)
-            return true;
+            return !scatters_rows(p->matrices ? p : old, now);
     }
     bool rows = (!old->reduces || old->rows) && (!p->reduces || p->rows);
     return !rows || !old->point || now->rows;

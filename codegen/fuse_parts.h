@@ -50,6 +50,7 @@ typedef struct Shape {
     bool always;           // every reduction is evaluated for each element, under no guard
     bool rows;             // reductions run along the innermost loop with strides of at most 2
     bool matrices;         // the contraction is a product of matrices as products are recognised
+    Index neighbours;      // then: as many elements of its result are neighbours; else NULL
     uint32_t weight_loops; // loops that the indices of its weights depend on
     uint32_t divisions;    // div, mod, min and max of loop variables in indices
     bool linear;           // the contraction's factors stand at linear indices

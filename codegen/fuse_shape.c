@@ -194,8 +194,8 @@ static bool widens_load(const Expr *e)
 }
 
 // The sum's factors are loads as they are, or both of bfloat16, all indices are linear, and the
-// elements that are neighbours in the output hang on one factor alone.
-static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
+// elements that are neighbours in the output hang on one factor alone: how many, else NULL.
+static Index matrices_columns(Fuse *f, const Point *p, const Expr *sum)
 {
     const Expr *a = sum->b->a, *b = sum->b->b;
     const bool half = widens_load(a) && widens_load(b);
@@ -205,17 +205,19 @@ static bool is_matrices(Fuse *f, const Point *p, const Expr *sum)
         (!half && buffer_at(f->mod, p->store->buffer)->dtype != sum->dtype) ||
         a->buffer == p->store->buffer || b->buffer == p->store->buffer ||
         !extents_are_plain(f, p, sum))
-        return false;
+        return NULL;
     Index la = fuse_linear(f, a->buffer, a->at), lb = fuse_linear(f, b->buffer, b->at);
     Index ly = fuse_linear(f, p->store->buffer, p->store->at);
     if (!is_linear(f, p, sum, la) || !is_linear(f, p, sum, lb) || !is_linear(f, p, sum, ly))
-        return false;
+        return NULL;
     for (uint32_t i = p->nloops; i > 0; i--) {
         LoopId v = p->loops[i - 1]->var;
         if (poly_equals(stride_of(f, ly, v), 1) && !poly_equals(loop_extent(f->mod->polys, v), 1))
-            return index_depends(f, la, v) != index_depends(f, lb, v);
+            return index_depends(f, la, v) != index_depends(f, lb, v)
+                       ? loop_extent(f->mod->polys, v)
+                       : NULL;
     }
-    return false;
+    return NULL;
 }
 
 static bool factor_is_linear(Fuse *f, const Point *p, const Expr *sum, const Expr *e)
@@ -271,7 +273,8 @@ static void look_at_reduce(Look *l, const Expr *e)
         l->s.product = e;
         l->s.linear =
             factor_is_linear(f, &l->p, e, e->b->a) && factor_is_linear(f, &l->p, e, e->b->b);
-        l->s.matrices = is_matrices(f, &l->p, e);
+        l->s.neighbours = matrices_columns(f, &l->p, e);
+        l->s.matrices = l->s.neighbours != NULL;
         l->s.weight_loops = loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
     }
     LoopId v = l->p.nloops ? l->p.loops[l->p.nloops - 1]->var : 0;

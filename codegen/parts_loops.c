@@ -10,7 +10,8 @@ enum {
     MANY = 32,   // units are enough for any division
     DEEPEST = 8, // loops of a part
     OPEN = 512,
-    UNKNOWN = 64 // the extent of a loop that changes on the way
+    UNKNOWN = 64, // the extent of a loop that changes on the way
+    LITTLE = 64   // less work than it is to find the place of a unit
 };
 
 // ---- work --------------------------------------------------------------------------------------
@@ -271,11 +272,24 @@ static bool is_divisible(Printer *p, const Stmt *inner, int64_t units)
     return next_loop(inner) || holds_lanes(p, inner) || (units == 1 && any_parallel(inner->body));
 }
 
-// The loops from s on that make the units; one over neighbours stays what it is.
+// An iteration of it, within those of n loops, does less than it takes to tell which one it is.
+static bool is_little(Printer *p, const Stmt *inner, uint32_t n, const LoopId *around)
+{
+    LoopId bound[DEEPEST + 1];
+    int64_t work;
+    memcpy(bound, around, n * sizeof *bound);
+    bound[n] = inner->var;
+    return poly_is_const(parts_work(p, inner->body, n + 1, bound), &work) && work < LITTLE;
+}
+
+// The loops from s on that make the units; one over neighbours stays what it is. Loops of open
+// sizes may be few iterations, but are enough where the next one would give units of next to
+// nothing.
 static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt **last)
 {
     uint32_t n = 0;
     int64_t units = 1, extent;
+    bool open = false;
     for (;;) {
         vars[n++] = s->var;
         *last = s;
@@ -283,10 +297,11 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
         if ((known && (extent <= 0 || units > MANY / extent)) || n == DEEPEST)
             return n;
         units *= known ? extent : 1;
+        open |= !known;
         const Stmt *inner = next_loop(s);
         print_bind_loop(p, s->var, 1);
         bool further = inner && is_divisible(p, inner, units) && !hoists(p, inner) &&
-                       !squares_fit(p, inner) &&
+                       !(open && is_little(p, inner, n, vars)) && !squares_fit(p, inner) &&
                        !poly_any(print_extent(p, inner->var), is_variable, NULL);
         print_bind_loop(p, s->var, -1);
         if (!further)

@@ -3,6 +3,7 @@
 // Conv: y[n,k,o] = b[k] + sum over c, r of x[n, group(k)*C + c, o*stride + r*dilation - pad] *
 // w[k,c,r]. Padding is a guard, never a copy. Spec: Conv-1, Conv-11 (same meaning).
 
+#include "ir/ops/conv.h"
 #include "ir/ops/microsoft.h"
 #include "ir/ops/window.h"
 
@@ -14,8 +15,7 @@ static bool conv_window(Polys *p, const Node *n, uint32_t rank, const Index *x, 
     return window_of(p, n, rank - 2, x + 2, w + 2, win, fault);
 }
 
-// Do the channels divide into groups? group > 0.
-static bool groups_fit(Infer *s, Index channels, int64_t group)
+bool conv_groups_fit(Infer *s, Index channels, int64_t group)
 {
     Index each = poly_floordiv(s->polys, channels, poly_const(s->polys, group));
     int64_t none;
@@ -68,7 +68,7 @@ static void infer_conv(Infer *s, uint32_t weight)
                     (long long)c, (long long)wc, (long long)group);
         return;
     }
-    if (!groups_fit(s, w->dims[0], group))
+    if (!conv_groups_fit(s, w->dims[0], group))
         return;
     if (weight == 1 && !str_is(s->n->op, "ConvInteger"))
         infer_fits(s, 2, 1, &w->dims[0]);
@@ -138,7 +138,7 @@ static bool lower_window(Lower *l, Tensor x, Tensor w, Window *win)
     return ok;
 }
 
-static const Expr *bias_at(Lower *l, uint32_t i, Index k, DType t)
+const Expr *conv_bias_at(Lower *l, uint32_t i, Index k, DType t)
 {
     Index at[1] = {k};
     return has_input(l, i) ? cast(l, t, load(l, input(l, i), at)) : NULL;
@@ -155,7 +155,7 @@ static void lower_conv(Lower *l)
     kernel(l, "conv");
     par_all(l, y, o);
     const Expr *sum = conv_sum(l, x, w, &win, o, t, UINT32_MAX, UINT32_MAX),
-               *bias = bias_at(l, 2, o[1], t);
+               *bias = conv_bias_at(l, 2, o[1], t);
     store(l, y, o, cast(l, y.dtype, bias ? add(l, sum, bias) : sum));
     kernel_end(l);
 }
@@ -192,7 +192,8 @@ static void lower_qlinear_conv(Lower *l)
         return;
     kernel(l, "qlinear_conv");
     par_all(l, y, o);
-    const Expr *sum = conv_sum(l, x, w, &win, o, DT_I32, 2, 5), *bias = bias_at(l, 8, o[1], DT_I32);
+    const Expr *sum = conv_sum(l, x, w, &win, o, DT_I32, 2, 5),
+               *bias = conv_bias_at(l, 8, o[1], DT_I32);
     sum = bias ? add(l, sum, bias) : sum;
     const Expr *scale = div_(
         l, mul(l, cast(l, DT_F32, scale_at(l, 1, o[1])), cast(l, DT_F32, scale_at(l, 4, o[1]))),
@@ -205,122 +206,9 @@ static void lower_qlinear_conv(Lower *l)
     kernel_end(l);
 }
 
-// ---- ConvTranspose
-
-typedef struct Transposed {
-    int64_t stride[MAX_RANK], dilation[MAX_RANK];
-    Index before[MAX_RANK], out[MAX_RANK];
-} Transposed;
-
-static int64_t listed(const Node *n, const char *name, uint32_t i, int64_t otherwise)
-{
-    const int64_t *at;
-    uint32_t len;
-    return node_ints(n, name, &at, &len) && i < len ? at[i] : otherwise;
-}
-
-// Output sizes and leading pads. Spec: ConvTranspose-11 (output_shape, auto_pad and pads).
-static void transposed_of(Polys *p, const Node *n, uint32_t rank, const Index *x, const Index *w,
-                          Transposed *t)
-{
-    Str mode = node_str(n, "auto_pad", "NOTSET");
-    bool same = str_is(mode, "SAME_UPPER") || str_is(mode, "SAME_LOWER");
-    const int64_t *shape;
-    uint32_t nshape;
-    bool given = node_ints(n, "output_shape", &shape, &nshape) && nshape >= rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t s = t->stride[i] = listed(n, "strides", i, 1),
-                d = t->dilation[i] = listed(n, "dilations", i, 1);
-        Index span = poly_add_const(p, poly_scale(p, poly_add_const(p, w[i], -1), d), 1);
-        Index full = poly_add(p, poly_scale(p, poly_add_const(p, x[i], -1), s), span);
-        full = poly_add_const(p, full, listed(n, "output_padding", i, 0));
-        if (given || same) {
-            t->out[i] = given ? poly_const(p, shape[nshape - rank + i]) : poly_scale(p, x[i], s);
-            Index pads = poly_max(p, poly_const(p, 0), poly_sub(p, full, t->out[i])),
-                  two = poly_const(p, 2);
-            t->before[i] = str_is(mode, "SAME_UPPER")
-                               ? poly_floordiv(p, pads, two)
-                               : poly_sub(p, pads, poly_floordiv(p, pads, two));
-            if (given && !same)
-                t->before[i] = poly_sub(p, pads, poly_floordiv(p, pads, two));
-            continue;
-        }
-        bool valid = str_is(mode, "VALID");
-        int64_t before = valid ? 0 : listed(n, "pads", i, 0),
-                after = valid ? 0 : listed(n, "pads", i + rank, 0);
-        t->before[i] = poly_const(p, before);
-        t->out[i] = poly_add_const(p, full, -before - after);
-    }
-}
-
-static void infer_conv_transpose(Infer *s)
-{
-    const Value *x = infer_in(s, 0), *w = infer_in(s, 1);
-    Index dims[MAX_RANK] = {0};
-    Transposed t;
-    if (!x || !w || x->rank < 3 || w->rank != x->rank)
-        return;
-    const char *fault = window_fault(s->n, (uint32_t)x->rank - 2);
-    if (fault) {
-        infer_error(s, "attribute %s does not fit", fault);
-        return;
-    }
-    int64_t group = node_int(s->n, "group", 1);
-    if (group < 1 || !groups_fit(s, x->dims[1], group)) {
-        if (group < 1)
-            infer_error(s, "group is %lld", (long long)group);
-        return;
-    }
-    transposed_of(s->polys, s->n, (uint32_t)x->rank - 2, x->dims + 2, w->dims + 2, &t);
-    dims[0] = x->dims[0];
-    dims[1] = poly_scale(s->polys, w->dims[1], group);
-    infer_fits(s, 1, (uint32_t)w->rank, (const Index[MAX_RANK]){x->dims[1]});
-    infer_fits(s, 2, 1, &dims[1]);
-    memcpy(dims + 2, t.out, ((size_t)x->rank - 2) * sizeof *dims);
-    infer_shape(s, 0, (uint32_t)x->rank, dims);
-}
-
-// A gather: tap r of output o comes from x at (o + before - r*dilation) / stride, where that is
-// whole.
-static void lower_conv_transpose(Lower *l)
-{
-    Tensor x = input(l, 0), w = input(l, 1), y = output(l, 0);
-    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, xat[MAX_RANK] = {0}, wat[MAX_RANK] = {0};
-    Transposed t;
-    DType acc = accumulator(x.dtype);
-    const Expr *where = NULL;
-    int64_t group = node_int(l->n, "group", 1);
-    transposed_of(l->polys, l->n, x.rank - 2, x.dims + 2, w.dims + 2, &t);
-    kernel(l, "conv_transpose");
-    par_all(l, y, o);
-    Index per_group = ix_div(l, x.dims[1], ix(l, group));
-    Index g = group == 1 ? ix(l, 0) : ix_div(l, o[1], w.dims[1]);
-    vars[0] = red(l, per_group);
-    xat[0] = o[0];
-    xat[1] = wat[0] = ix_add(l, ix_mul(l, g, per_group), vars[0]);
-    wat[1] = group == 1 ? o[1] : ix_mod(l, o[1], w.dims[1]);
-    for (uint32_t i = 0; i + 2 < x.rank; i++) {
-        vars[i + 1] = wat[i + 2] = red(l, w.dims[i + 2]);
-        Index p = ix_sub(l, ix_add(l, o[i + 2], t.before[i]),
-                         ix_scale(l, vars[i + 1], t.dilation[i])),
-              s = ix(l, t.stride[i]);
-        xat[i + 2] = ix_div(l, p, s);
-        if (t.stride[i] != 1)
-            where = both(l, where, index_eq(l, ix_mod(l, p, s), ix(l, 0)));
-        where = both(l, where, inside(l, xat[i + 2], x.dims[i + 2]));
-    }
-    const Expr *sum =
-        reduce_add(l, x.rank - 1, vars, where,
-                   mul(l, cast(l, acc, load(l, x, xat)), cast(l, acc, load(l, w, wat))));
-    const Expr *bias = bias_at(l, 2, o[1], acc);
-    store(l, y, o, cast(l, y.dtype, bias ? add(l, sum, bias) : sum));
-    kernel_end(l);
-}
-
 const OpDef ops_conv[] = {
     {"Conv", 1, infer_conv_float, lower_conv, {NULL}, NULL},
     {"ConvInteger", 10, infer_conv_float, lower_conv_integer, {NULL}, NULL},
     {"QLinearConv", 10, infer_qlinear_conv, lower_qlinear_conv, {NULL}, NULL},
-    {"ConvTranspose", 1, infer_conv_transpose, lower_conv_transpose, {NULL}, NULL},
     {0},
 };

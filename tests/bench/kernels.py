@@ -56,6 +56,12 @@ CONVOLUTIONS = {
     "depthwise 3x3 7": (960, 7, 7, 960, 3, 1, 960),
     "depthwise 5x5 28": (120, 28, 28, 120, 5, 1, 120),
 }
+# of x, as above: channels in, height, width, channels out, window, stride
+TRANSPOSED = {
+    "up 2x2/2 56 64-32": (64, 56, 56, 32, 2, 2),
+    "up 3x3/2 28 64-64": (64, 28, 28, 64, 3, 2),
+    "up 4x4/2 16 128-64": (128, 16, 16, 64, 4, 2),
+}
 # name: batch, rows, columns, depth, is the second factor constant
 PRODUCTS = {
     "gemm 128x768x768": (1, 128, 768, 768, True),
@@ -96,6 +102,15 @@ def convolution(kind, c, h, w, m, k, stride, group):
     h2, w2 = ((n + 2 * (k // 2) - k) // stride + 1 for n in (h, w))
     feeds = {"x": element(kind, random.standard_normal((1, c, h, w)))}
     return node, {"w": weights, **numbers}, feeds, (1, m, h2, w2), 2 * m * h2 * w2 * depth
+
+
+def transposed(kind, c, h, w, m, k, stride):
+    random = np.random.default_rng(1)
+    weights = element(kind, random.standard_normal((c, m, k, k)))
+    pad = (k - 1) // 2
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[stride] * 2, pads=[pad] * 4)
+    h2, w2 = ((n - 1) * stride + k - 2 * pad for n in (h, w))
+    return node, {"w": weights}, {"x": element(kind, random.standard_normal((1, c, h, w)))}, (1, m, h2, w2), 2 * c * h * w * m * k * k
 
 
 def product(kind, batch, m, n, k, constant):
@@ -157,7 +172,8 @@ def main():
     if args.peer:
         os.sched_setaffinity(0, {0})
     makers = [(kind, n, make, a) for kind in args.types.split(",")
-              for make, rows in ((convolution, CONVOLUTIONS), (product, PRODUCTS)) for n, a in rows.items()]
+              for make, rows in ((convolution, CONVOLUTIONS), (transposed, TRANSPOSED), (product, PRODUCTS)) for n, a in rows.items()
+              if make is not transposed or kind == "f32"]
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         measured = Peak(scratch)

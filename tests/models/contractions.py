@@ -2,7 +2,7 @@
 """contractions.py CAMEO [--programs N] [--seed S]: convolutions and products of random shapes agree with onnxruntime.
 
 Many small nodes go into each program: windows, strides, dilations, borders, groups, ranks, batches and sizes around those of
-tiles, each with something behind it that may become its epilogue; and mobile networks' three convolutions in a row. Programs
+tiles, transposed ones, each with something behind it that may become its epilogue; and mobile networks' three convolutions in a row. Programs
 take turns in their target (native, AVX2, several in one program), plain loops, the C compiler, fixed and open sizes, and the
 address sanitizer. What is compared is the greatest difference of a tensor, over its greatest element; bits are those of any
 number of threads.
@@ -120,6 +120,32 @@ class Net(programs.Network):
             v = self.add("Relu", self.add("Add", v, self.input(batch, group * outside, *out)))
         self.epilogue(v, group * outside, rank + 2)
 
+    def transposed(self):
+        """Windows that overlap, touch, leave places that none reaches; strides that divide them and others."""
+        rank = int(self.one_of(1, 2, 2, 2, 3))
+        stride = [int(self.one_of(1, 2, 2, 3, 4)) for _ in range(rank)]
+        window = [int(self.one_of(1, 2, 3, 4, 5, s)) for s in stride]
+        if self.random.integers(2):
+            window, stride = [int(self.one_of(2, 3, 4))] * rank, [2] * rank
+        if self.random.integers(4) == 0:
+            window = stride
+        dilation = [int(self.one_of(1, 1, 1, 1, 2)) for _ in range(rank)]
+        space = [int(self.random.integers(2, {1: 200, 2: 24, 3: 9}[rank])) for _ in range(rank)]
+        reach = [(w - 1) * d + 1 for w, d in zip(window, dilation)]
+        pads = [int(self.random.integers(min(r, 3))) if self.random.integers(2) else 0 for r in reach + reach]
+        more = [int(self.random.integers(s)) if self.random.integers(3) == 0 else 0 for s in stride]
+        sized = {"pads": pads, "output_padding": more}
+        if self.random.integers(5) == 0 and not self.open_sizes and all(r >= s for r, s in zip(reach, stride)):
+            sized = self.one_of({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"},
+                                {"output_shape": [n * s for n, s in zip(space, stride)]})
+        group = int(self.one_of(1, 1, 1, 2, 4))
+        inside, outside = int(self.one_of(1, 3, 8, 24)), int(self.one_of(1, 3, 8, 20))
+        x = self.image(int(self.one_of(1, 1, 2)), group * inside, space)
+        bias = [self.weight(group * outside)] if self.random.integers(2) else []
+        v = self.add("ConvTranspose", x, self.weight(group * inside, outside, *window), *bias, strides=stride,
+                     dilations=dilation, group=group, **sized)
+        self.epilogue(v, group * outside, rank + 2)
+
     def chain(self):
         """1 x 1 to more channels, planes by their own windows, 1 x 1 to fewer, functions between them; the first may be missing."""
         inside, outside = int(self.one_of(8, 16, 24, 30)), int(self.one_of(8, 16, 24, 40))
@@ -210,7 +236,7 @@ def main():
     def draw(random, i):
         net = Net(random, open_sizes=i % 5 == 3)
         for _ in range(args.nodes):
-            net.one_of(net.convolution, net.convolution, net.convolution, net.product, net.chain)()
+            net.one_of(net.convolution, net.convolution, net.convolution, net.product, net.chain, net.transposed)()
         return net
 
     def check(net, scratch, options):
