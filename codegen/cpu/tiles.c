@@ -10,11 +10,13 @@
 
 #include "codegen/cpu/tiles.h"
 
+// Where sums, vectors and the number take every register, a turn of the loop is one value of k: of
+// several gcc makes numbers of the next where sums of this one are, and moves sums to memory.
 enum { LINE = 64 }; // bytes that come from memory together
 
 static const TileTarget targets[] = {
     {"defined(__AVX512F__)", 16, 8, 3, 2, 96}, // 32 registers: 24 sums, 3 vectors, 1 number
-    {"defined(__AVX__)", 8, 4, 3, 4, 32},      // 16 registers: 12 sums, 3 vectors, 1 number
+    {"defined(__AVX__)", 8, 4, 3, 1, 32},      // 16 registers: 12 sums, 3 vectors, 1 number
     {"defined(__aarch64__)", 4, 8, 3, 2, 96},  // 32 registers
     {"1", 4, 4, 2, 4, 32},                     // 16 registers, products beside the sums
 };
