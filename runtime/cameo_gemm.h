@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { CAMEO_GEMM_K = 256, CAMEO_GEMM_M = 128 }; /* values of k and rows in a block */
+enum { CAMEO_GEMM_K = CAMEO_CPU_DEEP, CAMEO_GEMM_M = 128 }; /* values of k, rows in a block */
+enum { CAMEO_GEMM_FEW = 256 * CAMEO_GEMM_M }; /* elements of few rows of A, for all k */
 enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 };   /* elements of A, for each panel of B */
 
 /* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. */
@@ -209,10 +210,10 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
                                                                 int64_t ak, const float *b,
                                                                 float *c, int64_t ldc)
 {
-    float block[CAMEO_GEMM_M * CAMEO_GEMM_K];
+    float block[CAMEO_GEMM_FEW];
     /* Few rows: all of A is packed at once, and B is read from its first element to its last. */
-    const int few = m <= CAMEO_TILE_ROWS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K / CAMEO_TILE_ROWS;
-    if (m == 1 && n >= CAMEO_TILE_COLUMNS && k <= CAMEO_GEMM_M * CAMEO_GEMM_K) {
+    const int few = m <= CAMEO_TILE_ROWS && k <= CAMEO_GEMM_FEW / CAMEO_TILE_ROWS;
+    if (m == 1 && n >= CAMEO_TILE_COLUMNS && k <= CAMEO_GEMM_FEW) {
         const int64_t whole = n / CAMEO_TILE_COLUMNS * CAMEO_TILE_COLUMNS;
         for (int64_t x = 0; x < k; x++)
             block[x] = a[x * ak];

@@ -39,6 +39,7 @@ void processor_complete(Processor *p)
     const double second = p->second;
     p->band = p->band > 0 ? p->band : floor(second * 5 / 8);
     p->kept = p->kept > 0 ? p->kept : floor(second * 3 / 8);
+    p->deep = p->deep > 0 ? p->deep : 256;
     p->stream = p->stream > 0 ? p->stream : 4096;
     p->turns = p->turns > 0 ? p->turns : 100000;
 }
@@ -109,7 +110,7 @@ void processor_print(Buf *out, const Processor *p)
 
 void processors_define(Buf *out, const Processor *p, uint32_t n)
 {
-    buf_printf(out, "/* of the processor: bytes, and nanoseconds that idle threads turn */\n"
+    buf_printf(out, "/* of the processor: bytes, values of k, nanoseconds of idle threads */\n"
                     "#ifndef CAMEO_CPU_BAND\n");
     for (uint32_t i = 0; i < n; i++, p++) {
         if (n > 1 && i + 1 < n)
@@ -119,9 +120,9 @@ void processors_define(Buf *out, const Processor *p, uint32_t n)
             buf_printf(out, "#else\n");
         buf_printf(out,
                    "#define CAMEO_CPU_BAND %.0f\n#define CAMEO_CPU_KEPT %.0f\n"
-                   "#define CAMEO_CPU_STREAM %.0f\n#define CAMEO_CPU_TURNS %.0f\n"
-                   "#define CAMEO_CPU_SPLIT %.0f\n",
-                   p->band, p->kept, p->stream, p->turns, p->split);
+                   "#define CAMEO_CPU_DEEP %.0f\n#define CAMEO_CPU_STREAM %.0f\n"
+                   "#define CAMEO_CPU_TURNS %.0f\n#define CAMEO_CPU_SPLIT %.0f\n",
+                   p->band, p->kept, p->deep, p->stream, p->turns, p->split);
     }
     buf_printf(out, "%s#endif\n", n > 1 ? "#endif\n" : "");
 }
@@ -242,6 +243,8 @@ static bool check(Reader *r, Processor *p)
         return fail(r, "rows: 4 or 8 are expected");
     if (!is_one_of(p->step, "01248"))
         return fail(r, "step: 1, 2, 4 or 8 are expected");
+    if (p->deep != 64 && p->deep != 128 && p->deep != 256 && p->deep != 0)
+        return fail(r, "deep: 64, 128 or 256 are expected");
     if (p->ahead != floor(p->ahead))
         return fail(r, "ahead: a whole number is expected");
     return true;
