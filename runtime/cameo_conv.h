@@ -411,25 +411,41 @@ typedef struct cameo_conv_block {
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
 } cameo_conv_block;
 
-/* Tiles from .. to of the n that rows before `next` of m0 .. m1 take: bytes from their weights `a`
- * to those that they ask for, or 0. Each panel of the next rows' weights is asked for once, evenly,
- * and of what lies behind the last ones; or of the first rows' for the next values of k. */
-static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_block *b,
-                                                               int64_t m0, int64_t m1, int64_t next,
-                                                               int64_t from, int64_t to, int64_t n,
-                                                               const float *a)
+/* What tiles of some rows ask for: the weights of those that come next, panel after panel, evenly.
+ */
+typedef struct cameo_conv_next {
+    const float *w;       /* their first panel */
+    int64_t size, panels; /* elements of a panel, and how many there are */
+    int64_t asked;        /* panels asked for */
+    int64_t turns, turn;  /* of rows of a tile by the panels beside one another */
+} cameo_conv_next;
+
+/* Of rows before `next` of m0 .. m1: those from `next` on, or what lies behind the last ones, or
+ * the first ones for the next values of k. */
+static inline __attribute__((unused)) cameo_conv_next
+cameo_conv_asks(const cameo_conv_block *b, int64_t m0, int64_t m1, int64_t next, int64_t turns)
 {
     const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS, k = b->k0 + b->nk;
-    const int64_t left = b->all - k, more = next < m1 || left <= 0, row = more ? next : m0;
-    const int64_t rest = b->rows - row;
+    const int64_t left = b->all - k;
+    const int more = next < m1 || left <= 0;
+    const int64_t row = more ? next : m0, rest = b->rows - row;
     const int64_t rows = rest > 0 && rest < CAMEO_CONV_HIGH ? rest : CAMEO_CONV_HIGH;
-    const int64_t ask = (rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
-    const int64_t panel = (from * ask + n - 1) / n;
-    if (panel == (to * ask + n - 1) / n)
-        return 0;
     const int64_t depth = more ? b->nk : left < CAMEO_CONV_K ? left : CAMEO_CONV_K;
-    const float *next_w = b->w + (more ? b->k0 : k) * panels * CAMEO_TILE_ROWS + row * depth;
-    return (int64_t)((uintptr_t)(next_w + panel * CAMEO_TILE_ROWS * depth) - (uintptr_t)a);
+    return (cameo_conv_next){b->w + (more ? b->k0 : k) * panels * CAMEO_TILE_ROWS + row * depth,
+                             depth * CAMEO_TILE_ROWS,
+                             (rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS,
+                             0,
+                             turns,
+                             0};
+}
+
+/* Bytes from the weights `a` of the tile to do to those that it asks for, or 0: for each turn. */
+static inline __attribute__((unused)) int64_t cameo_conv_ahead(cameo_conv_next *n, const float *a)
+{
+    const int64_t turn = n->turn++;
+    if (n->asked >= n->panels || n->asked * n->turns > turn * n->panels)
+        return 0;
+    return (int64_t)((uintptr_t)(n->w + n->asked++ * n->size) - (uintptr_t)a);
 }
 
 /* What is done to the sums of rows from m on and columns from n on; *f: room for it. */
@@ -554,20 +570,17 @@ static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_blo
                                                             int64_t m1, int64_t m, int64_t next)
 {
     const int count = b->count - cameo_conv_few(b), beside = cameo_conv_beside(b);
-    const int64_t all = (next - m + CAMEO_ROWS - 1) / CAMEO_ROWS * count;
-    int64_t done = 0;
+    const int64_t turns = (next - m + CAMEO_ROWS - 1) / CAMEO_ROWS * ((count - 1) / beside + 1);
+    cameo_conv_next asks = cameo_conv_asks(b, m0, m1, next, turns);
     for (int from = 0, to; from < count; from = to) {
         to = count - from < beside ? count : from + beside;
         to += to < count && cameo_conv_pair(b, to - 1, CAMEO_ROWS);
         for (int64_t j = m; j < next; j += CAMEO_ROWS) {
             const int64_t height = next - j < CAMEO_ROWS ? next - j : CAMEO_ROWS;
             const float *a = cameo_conv_weights(b, j);
-            for (int i = from, both; i < to; i += 1 + both, done += 1 + both) {
+            int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(&asks, a) : 0;
+            for (int i = from, both; i < to; i += 1 + both, ahead = 0) {
                 both = i + 1 < to && cameo_conv_pair(b, i, height);
-                const int64_t ahead =
-                    height > CAMEO_FEW_ROWS
-                        ? cameo_conv_ahead(b, m0, m1, next, done, done + 1 + both, all, a)
-                        : 0;
                 cameo_conv_tile(b, j, height, i, both, a, ahead);
             }
         }
