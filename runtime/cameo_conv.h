@@ -12,7 +12,13 @@ enum {
     CAMEO_CONV_N = 192,    /* of n in a block; a multiple of the columns of every tile */
     CAMEO_CONV_WIDE = 768, /* and at most, where the values of k are fewer */
     CAMEO_CONV_PANELS = CAMEO_CONV_WIDE * 5 / 3 / CAMEO_LANES + 4, /* of a block, at most */
-    CAMEO_CONV_COPY = 4,  /* to copy a vector costs as much as so many products of one */
+    CAMEO_CONV_COPY = 4,      /* to copy a vector costs as much as so many products of one */
+    CAMEO_CONV_PACKS = 64,    /* rows of y from which on all panels are copied, if they are near */
+    CAMEO_CONV_SHORT_K = 64,  /* values of k of which a tile is soon done */
+    CAMEO_CONV_FIRST = 24576, /* bytes of a panel that stays in the first cache */
+    CAMEO_CONV_NEAR = CAMEO_CONV_K * CAMEO_LANES * CAMEO_VECTORS * 4 <= CAMEO_CONV_FIRST,
+    /* rows that a panel is multiplied by before the next one */
+    CAMEO_CONV_HIGH = CAMEO_CONV_NEAR ? CAMEO_COLUMN_ROWS : CAMEO_ROWS,
     CAMEO_CONV_TAPS = 128 /* of a window that slides over a plane by itself */
 };
 
@@ -72,14 +78,18 @@ static inline __attribute__((unused)) int64_t cameo_conv_joins(const cameo_conv 
 }
 
 /* Rows of x that begin anywhere in a cache line take two lines for each vector that is as long as
- * one. A copy of them is worth it where many rows of y read it, tile after tile. */
+ * one. A copy of them is worth it where many rows of y read it, tile after tile. So is one of
+ * panels that are to stay in the first cache: rows of x are pages apart, and few places of that
+ * cache are theirs. */
 static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
                                                            const cameo_conv_view *v)
 {
     enum { LINE = 16, PANEL = CAMEO_LANES * CAMEO_VECTORS };
-    const int64_t lanes = CAMEO_LANES;
-    return lanes == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K &&
-           v->out[0] * v->out[1] * v->out[2] > PANEL + CAMEO_FEW;
+    const int64_t lanes = CAMEO_LANES, window = g->taps[0] * g->taps[1] * g->taps[2];
+    const int worth = CAMEO_CONV_NEAR
+                          ? g->rows >= CAMEO_CONV_PACKS << (window > 1)
+                          : lanes == LINE && v->channel % LINE != 0 && g->rows >= CAMEO_CONV_K;
+    return worth && v->out[0] * v->out[1] * v->out[2] > PANEL + CAMEO_FEW;
 }
 
 /* What holds of every image of these sizes. */
@@ -401,19 +411,41 @@ typedef struct cameo_conv_block {
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
 } cameo_conv_block;
 
-/* Bytes from the weights of row m, of those from m0 to m1, to what the first tile asks for that
- * reads them: those of the next rows, which lie behind them, or of the first ones for the next
- * values of k. */
-static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_block *b,
-                                                               int64_t m0, int64_t m1, int64_t m,
-                                                               const float *a)
+/* What tiles of some rows ask for: the weights of those that come next, panel after panel, evenly.
+ */
+typedef struct cameo_conv_next {
+    const float *w;       /* their first panel */
+    int64_t size, panels; /* elements of a panel, and how many there are */
+    int64_t asked;        /* panels asked for */
+    int64_t turns, turn;  /* of rows of a tile by the panels beside one another */
+} cameo_conv_next;
+
+/* Of rows before `next` of m0 .. m1: those from `next` on, or what lies behind the last ones, or
+ * the first ones for the next values of k. */
+static inline __attribute__((unused)) cameo_conv_next
+cameo_conv_asks(const cameo_conv_block *b, int64_t m0, int64_t m1, int64_t next, int64_t turns)
 {
     const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS, k = b->k0 + b->nk;
-    const int64_t left = b->all - k, depth = left < CAMEO_CONV_K ? left : CAMEO_CONV_K;
-    if (m + CAMEO_ROWS < m1 || left <= 0)
-        return b->nk * CAMEO_TILE_ROWS * 4;
-    const float *next = b->w + k * panels * CAMEO_TILE_ROWS + m0 * depth;
-    return (int64_t)((uintptr_t)next - (uintptr_t)a);
+    const int64_t left = b->all - k;
+    const int more = next < m1 || left <= 0;
+    const int64_t row = more ? next : m0, rest = b->rows - row;
+    const int64_t rows = rest > 0 && rest < CAMEO_CONV_HIGH ? rest : CAMEO_CONV_HIGH;
+    const int64_t depth = more ? b->nk : left < CAMEO_CONV_K ? left : CAMEO_CONV_K;
+    return (cameo_conv_next){b->w + (more ? b->k0 : k) * panels * CAMEO_TILE_ROWS + row * depth,
+                             depth * CAMEO_TILE_ROWS,
+                             (rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS,
+                             0,
+                             turns,
+                             0};
+}
+
+/* Bytes from the weights `a` of the tile to do to those that it asks for, or 0: for each turn. */
+static inline __attribute__((unused)) int64_t cameo_conv_ahead(cameo_conv_next *n, const float *a)
+{
+    const int64_t turn = n->turn++;
+    if (n->asked >= n->panels || n->asked * n->turns > turn * n->panels)
+        return 0;
+    return (int64_t)((uintptr_t)(n->w + n->asked++ * n->size) - (uintptr_t)a);
 }
 
 /* What is done to the sums of rows from m on and columns from n on; *f: room for it. */
@@ -447,10 +479,14 @@ static inline __attribute__((unused)) int cameo_conv_few(const cameo_conv_block 
 static inline __attribute__((unused)) int cameo_conv_pair(const cameo_conv_block *b, int i,
                                                           int64_t height)
 {
+#ifndef CAMEO_PAIR
+    return (void)b, (void)i, (void)height, 0;
+#else
     const cameo_conv_panel *p = &b->panels[i];
     return height == CAMEO_ROWS && i + 1 < b->count - cameo_conv_few(b) && p->at == p[1].at &&
            !p->row && !p[1].row && p->width == p[1].width &&
            cameo_conv_lanes(p->width, b->even) == CAMEO_LANES;
+#endif
 }
 
 /* `height` rows of y, `row` apart, to a tile whose columns are those of a panel's joined rows, or,
@@ -494,38 +530,60 @@ static __attribute__((noinline, unused)) void cameo_conv_joined(const cameo_conv
     cameo_conv_join(p, height, 1, tile, b->y + at, b->row, lanes);
 }
 
-/* Rows m .. m + height, those of a tile, of all panels but a few columns. Those left of m0 .. m1
- * come next. Empty lanes of a panel are written too where they are columns of those that follow
- * it, unless there are sums in these already. */
-static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_block *b, int64_t m0,
-                                                            int64_t m1, int64_t m, int64_t height)
+/* Rows m .. m + height, those of a tile, of panel i, or, pair, of two. Empty lanes of a panel are
+ * written too where they are columns of those that follow it, unless there are sums in these
+ * already. */
+static inline __attribute__((unused)) void cameo_conv_tile(const cameo_conv_block *b, int64_t m,
+                                                           int64_t height, int i, int pair,
+                                                           const float *a, int64_t ahead)
 {
-    const cameo_conv_panel *last = &b->panels[b->count - 1];
+    const cameo_conv_panel *last = &b->panels[b->count - 1], *p = &b->panels[i];
     const int64_t end = b->k0 > 0 ? 0 : last->n + last->width;
-    const float *a = cameo_conv_weights(b, m);
-    const int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(b, m0, m1, m, a) : 0;
-    for (int i = 0; i < b->count - cameo_conv_few(b); i++) {
-        const cameo_conv_panel *p = &b->panels[i];
-        const int64_t whole = cameo_conv_lanes(p->width, b->even);
-        cameo_finish finish;
-        if (p->row) {
-            cameo_conv_joined(b, p, m, height, a, i == 0 ? ahead : 0);
-            continue;
-        }
+    const int64_t whole = cameo_conv_lanes(p->width, b->even);
+    cameo_finish finish;
+    if (p->row)
+        cameo_conv_joined(b, p, m, height, a, ahead);
 #ifdef CAMEO_PAIR
-        if (cameo_conv_pair(b, i, height)) {
-            const int64_t next = p[1].b - p->b;
-            CAMEO_PAIR(b->nk, a, p->b, next, p->at, i == 0 ? ahead : 0, b->y + m * b->row + p->n,
-                       b->row, p->width, p[1].n + whole <= end, b->k0 > 0,
-                       cameo_conv_finish(b, m, p->n, &finish));
-            i++;
-            continue;
-        }
+    else if (pair)
+        CAMEO_PAIR(b->nk, a, p->b, p[1].b - p->b, p->at, ahead, b->y + m * b->row + p->n, b->row,
+                   p->width, p[1].n + whole <= end, b->k0 > 0,
+                   cameo_conv_finish(b, m, p->n, &finish));
 #endif
+    else
         cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
-            b->nk, a, p->b, p->at, i == 0 ? ahead : 0, b->y + m * b->row + p->n, b->row,
+            b->nk, a, p->b, p->at, ahead, b->y + m * b->row + p->n, b->row,
             p->n + whole <= end ? whole : p->width, b->k0 > 0,
             cameo_conv_finish(b, m, p->n, &finish));
+    (void)pair;
+}
+
+/* How many panels are multiplied by CAMEO_CONV_HIGH rows before the next ones: one that stays in
+ * the first cache; more where k is short and y is written all the time, which is to be in longer
+ * pieces. Panels that do not stay come one after the other for each tile's rows. */
+static inline __attribute__((unused)) int cameo_conv_beside(const cameo_conv_block *b)
+{
+    return !CAMEO_CONV_NEAR ? CAMEO_CONV_PANELS : b->nk <= CAMEO_CONV_SHORT_K ? 4 : 1;
+}
+
+/* Rows m .. next of all panels but a few columns. Those left of m0 .. m1 come next. */
+static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_block *b, int64_t m0,
+                                                            int64_t m1, int64_t m, int64_t next)
+{
+    const int count = b->count - cameo_conv_few(b), beside = cameo_conv_beside(b);
+    const int64_t turns = (next - m + CAMEO_ROWS - 1) / CAMEO_ROWS * ((count - 1) / beside + 1);
+    cameo_conv_next asks = cameo_conv_asks(b, m0, m1, next, turns);
+    for (int from = 0, to; from < count; from = to) {
+        to = count - from < beside ? count : from + beside;
+        to += to < count && cameo_conv_pair(b, to - 1, CAMEO_ROWS);
+        for (int64_t j = m; j < next; j += CAMEO_ROWS) {
+            const int64_t height = next - j < CAMEO_ROWS ? next - j : CAMEO_ROWS;
+            const float *a = cameo_conv_weights(b, j);
+            int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(&asks, a) : 0;
+            for (int i = from, both; i < to; i += 1 + both, ahead = 0) {
+                both = i + 1 < to && cameo_conv_pair(b, i, height);
+                cameo_conv_tile(b, j, height, i, both, a, ahead);
+            }
+        }
     }
 }
 
@@ -536,11 +594,11 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
     if (b->count == 0)
         return;
     const cameo_conv_panel *last = &b->panels[b->count - 1];
-    const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_ROWS;
+    const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_CONV_HIGH;
     for (int64_t m = m0, next; m < m1; m = next) {
         next = m1 - m < step ? m1 : m + step;
-        for (int64_t i = m; i < next; i += CAMEO_ROWS)
-            cameo_conv_tiles(b, m0, m1, i, next - i < CAMEO_ROWS ? next - i : CAMEO_ROWS);
+        for (int64_t i = m; i < next; i += CAMEO_CONV_HIGH)
+            cameo_conv_tiles(b, m0, m1, i, next - i < CAMEO_CONV_HIGH ? next : i + CAMEO_CONV_HIGH);
         cameo_finish finish;
         if (cameo_conv_few(b))
             cameo_columns(b->nk, cameo_conv_weights(b, m), b->nk * CAMEO_TILE_ROWS, last->b,
@@ -557,8 +615,9 @@ static inline __attribute__((unused)) int64_t cameo_conv_rows_end(const cameo_co
                                                                   int64_t m0)
 {
     const int64_t left = b->high - m0;
-    const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_TILE_ROWS;
-    const int64_t m1 = m0 + (left < step ? left : step);
+    const int few = CAMEO_CONV_NEAR || cameo_conv_few(b);
+    const int64_t step = few ? CAMEO_COLUMN_ROWS : CAMEO_TILE_ROWS,
+                  m1 = m0 + (left < step ? left : step);
     if (b->nk > 0)
         cameo_conv_multiply(b, m0, m1);
     return m1;

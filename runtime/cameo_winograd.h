@@ -196,7 +196,61 @@ cameo_winograd_down(int m, int n, const cameo_conv *g, const float *x, const flo
             *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + j) = none;
 }
 
+/* Vectors of eight lanes are two quads, and what moves a number from one to the other takes several
+ * times as long as what moves it within. So lanes are turned in squares of 4 x 4, two side by side,
+ * which are read and written by quads. */
+#if defined __AVX__ && !defined __AVX512F__ && defined __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define CAMEO_QUADS
+
+static inline __attribute__((always_inline)) cameo_vec cameo_quads(const float *low,
+                                                                   const float *high)
+{
+    typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
+    return __builtin_shufflevector(*(const quad *)low, *(const quad *)high, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
+/* Number j of row i of each square becomes number i of row j. */
+static inline __attribute__((always_inline)) void
+cameo_quads_turn(cameo_vec r0, cameo_vec r1, cameo_vec r2, cameo_vec r3, cameo_vec *to)
+{
+    const cameo_vec a = __builtin_shufflevector(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13);
+    const cameo_vec b = __builtin_shufflevector(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
+    const cameo_vec c = __builtin_shufflevector(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15);
+    const cameo_vec d = __builtin_shufflevector(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
+    to[0] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+    to[1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    to[2] = __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13);
+    to[3] = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+#endif
+#endif
+
 /* Lane t of d[j] is element t * m + j of the line, for the j below n. */
+#ifdef CAMEO_QUADS
+static inline __attribute__((always_inline)) void
+cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
+{
+    if (m == 2) {
+        for (int shift = 0; shift < n; shift += m) {
+            const cameo_vec even = cameo_quads(line + shift, line + shift + 8);
+            const cameo_vec odd = cameo_quads(line + shift + 4, line + shift + 12);
+            d[shift] = __builtin_shufflevector(even, odd, 0, 2, 8, 10, 4, 6, 12, 14);
+            d[shift + 1] = __builtin_shufflevector(even, odd, 1, 3, 9, 11, 5, 7, 13, 15);
+        }
+        return;
+    }
+    cameo_vec r[5], next[4];
+    for (int i = 0; i < 4 + (n > m); i++)
+        r[i] = cameo_quads(line + 4 * i, line + 4 * i + 16);
+    cameo_quads_turn(r[0], r[1], r[2], r[3], d);
+    if (n > m) {
+        cameo_quads_turn(r[1], r[2], r[3], r[4], next);
+        d[4] = next[0];
+        d[5] = next[1];
+    }
+}
+#else
 static inline __attribute__((always_inline)) void
 cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
 {
@@ -219,6 +273,7 @@ cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
         }
     }
 }
+#endif
 
 /* Of channels low .. high. */
 static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, int n, const float *x,
@@ -375,16 +430,32 @@ static inline __attribute__((always_inline)) void cameo_winograd_line(int m, con
 {
     cameo_vec *v = (cameo_vec *)to;
     if (m == 2) {
+#ifdef CAMEO_QUADS
+        const cameo_vec low = __builtin_shufflevector(d[0], d[1], 0, 8, 1, 9, 4, 12, 5, 13);
+        const cameo_vec high = __builtin_shufflevector(d[0], d[1], 2, 10, 3, 11, 6, 14, 7, 15);
+        v[0] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11);
+        v[1] = __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
+#else
         v[0] = cameo_zip_low(d[0], d[1]);
         v[1] = cameo_zip_high(d[0], d[1]);
+#endif
         return;
     }
+#ifdef CAMEO_QUADS
+    cameo_vec r[4];
+    cameo_quads_turn(d[0], d[1], d[2], d[3], r);
+    for (int i = 0; i < 2; i++) {
+        v[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 1, 2, 3, 8, 9, 10, 11);
+        v[2 + i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+#else
     const cameo_vec low0 = cameo_zip_low(d[0], d[2]), high0 = cameo_zip_high(d[0], d[2]);
     const cameo_vec low1 = cameo_zip_low(d[1], d[3]), high1 = cameo_zip_high(d[1], d[3]);
     v[0] = cameo_zip_low(low0, low1);
     v[1] = cameo_zip_high(low0, low1);
     v[2] = cameo_zip_low(high0, high1);
     v[3] = cameo_zip_high(high0, high1);
+#endif
 }
 
 static inline __attribute__((unused)) void cameo_winograd_copy(const float *from, int64_t n,
@@ -557,9 +628,8 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
 
 /* Rows m0 and up to CAMEO_WINOGRAD_ROWS - 1 more of y, w the packed windows: for as many rows one
  * place after the other, each in panels of CAMEO_TILE_ROWS rows. Returns where they end. */
-static __attribute__((noinline, unused)) int64_t cameo_winograd_rows(const cameo_winograd_block *b,
-                                                                     int64_t m0, const float *w,
-                                                                     float *y)
+static __attribute__((noinline, unused)) int64_t
+cameo_winograd_rows(const cameo_winograd_block *b, int64_t m0, const float *w, float *y)
 {
     const cameo_winograd *f = b->form;
     const cameo_conv *g = f->g;
