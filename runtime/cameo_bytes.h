@@ -85,6 +85,42 @@ cameo_bytes_rows(int64_t m, int64_t k, const void *bytes, int64_t am, int64_t ak
     cameo_bytes_panels(rows, k, a, am, ak, flip, to + first * ((k + 3) / 4));
 }
 
+#ifdef CAMEO_BYTE_WIDE
+/* cameo_bytes_panel, eight rows at a time, which are widened first. What is read of B and of these
+ * rows stays in the first cache. */
+static inline __attribute__((unused)) void cameo_bytes_wide_panel(int64_t m, int64_t width,
+                                                                  int64_t k, const cameo_word *a,
+                                                                  const cameo_word *b, int64_t ldb,
+                                                                  int64_t next, int32_t *sums)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_BYTE_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    enum { ROWS = CAMEO_TILE_ROWS, DEEP = CAMEO_BYTE_DEEP };
+    const int64_t groups = (k + 3) / 4;
+    int64_t at[DEEP];
+    cameo_number numbers[DEEP * ROWS];
+    for (int64_t x = 0; x < DEEP && x < groups; x++)
+        at[x] = x * ldb;
+    for (int64_t p = 0; p < groups; p += DEEP) {
+        const int64_t depth = groups - p < DEEP ? groups - p : DEEP;
+        int64_t ahead = m <= ROWS ? CAMEO_CPU_STREAM : 4 * next;
+        for (int64_t m0 = 0; m0 < m; m0 += ROWS) {
+            const int64_t m1 = m - m0 < ROWS ? m : m0 + ROWS;
+            cameo_bytes_widen(depth * ROWS, a + m0 * groups + p * ROWS, 0, numbers);
+            for (int64_t i = m0; i < m1; i += CAMEO_BYTE_ROWS) {
+                const int64_t rows = m1 - i < CAMEO_BYTE_ROWS ? m1 - i : CAMEO_BYTE_ROWS;
+                for (int64_t part = 0; part < width; part += PANEL) {
+                    const int64_t left = width - part, columns = left < PANEL ? left : PANEL;
+                    cameo_byte_tiles[rows - 1][(columns + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                        depth, numbers + (i - m0), b + p * ldb + part, at, i > m0 ? 0 : ahead,
+                        sums + i * WIDTH + part, WIDTH, columns, p > 0);
+                }
+            }
+            ahead = m <= ROWS ? ahead : 0;
+        }
+    }
+}
+#endif
+
 /* Sums of m rows, packed as above, times one panel of B of `width` columns, its rows `ldb` words:
  * sums[m][CAMEO_TILE_COLUMNS]. next: words from this panel to the one that is read after it. */
 static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64_t width, int64_t k,
@@ -92,7 +128,10 @@ static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64
                                                                 const cameo_word *b, int64_t ldb,
                                                                 int64_t next, int32_t *sums)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+#ifdef CAMEO_BYTE_WIDE
+    cameo_bytes_wide_panel(m, width, k, a, b, ldb, next, sums);
+#else
+    enum { PANEL = CAMEO_LANES * CAMEO_BYTE_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
     int64_t at[CAMEO_BYTES_K];
     const int64_t groups = (k + 3) / 4;
     for (int64_t x = 0; x < CAMEO_BYTES_K && x < groups; x++)
@@ -113,8 +152,9 @@ static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64
             }
         }
     }
-    if (groups == 0)
-        memset(sums, 0, (size_t)m * WIDTH * sizeof *sums);
+#endif
+    if (k <= 0)
+        memset(sums, 0, (size_t)(m * CAMEO_TILE_COLUMNS) * sizeof *sums);
 }
 
 /* How many panels of those that are left from column n0 on, of which `units` are one's own, are
@@ -128,11 +168,9 @@ static inline __attribute__((unused)) int64_t cameo_bytes_together(int64_t m, in
 
 /* Columns n0 and those after it that are in so many panels from its own on, for rows m0 .. m1 of A,
  * which has m; m0 is a multiple of CAMEO_BYTES_M. */
-static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1,
-                                                                  int64_t n, int64_t k, int64_t n0,
-                                                                  int64_t panels,
-                                                                  const cameo_word *a,
-                                                                  const void *packed, int32_t *sums)
+static inline __attribute__((unused)) int64_t
+cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1, int64_t n, int64_t k, int64_t n0,
+                    int64_t panels, const cameo_word *a, const void *packed, int32_t *sums)
 {
     enum { WIDTH = CAMEO_TILE_COLUMNS };
     const int64_t groups = (k + 3) / 4, left = n - n0, width = left < WIDTH ? left : WIDTH;

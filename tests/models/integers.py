@@ -130,7 +130,8 @@ def variants(scratch):
     # As on a system that does not give the matrix registers away: what is packed for them is multiplied by vectors.
     without = programs.compiler(scratch, "without_registers", "gcc -U__linux__")
     return [["--cpu", "native"], ["--cpu", "x86-64-v3"] if x86 else [], ["--cpu", "x86-64"] if x86 else [],
-            ["--no-override"], ["--cpu", "native", "--cc", clang], ["--cpu", "x86-64-v3", "--cc", clang] if x86 else [],
+            ["--cpu", "x86-64-v2"] if x86 else [], ["--no-override"],
+            ["--cpu", "native", "--cc", clang], ["--cpu", "x86-64-v3", "--cc", clang] if x86 else [],
             ["--cpu", "x86-64-v4"] if x86 and programs.has_flag("avx512bw") else [],
             ["--cpu", "native", "--cc", without]] + ([["--cpu", "native", "--cc", checked]] if checked else [])
 
@@ -148,7 +149,7 @@ def compare(net, outputs, options):
 
 
 def main():
-    args = programs.arguments(programs=9, nodes=15)
+    args = programs.arguments(programs=10, nodes=15)
 
     def draw(random, _):
         net = Net(random)
