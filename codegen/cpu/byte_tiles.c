@@ -10,6 +10,14 @@
 // (cameo_bytes_widen), and half a vector of b becomes one of 16 bits, once for all rows. So what is
 // left for each row is to multiply pairs and to add, 16 values at a time with vectors of 256 bits.
 // A sum is of every other pair until the end, where neighbours are added.
+//
+// A near tile takes three operations of a multiplier for 64 bytes of each factor, not four, and
+// widens nothing: products of bytes are added by twos and fours in 16 bits, which saturate.
+//
+//     cameo_near(c, u, v, s, t): c + sums over i < 2 of u and s, v and t, at 2 i and 2 i + 1
+//
+// It is for constants of which all but a few sums can't leave 16 bits, and those few are done again
+// (runtime/cameo_near.h).
 
 #include "codegen/cpu/tiles.h"
 
@@ -20,6 +28,7 @@ typedef struct ByteTarget {
     const char *dot;  // the body of cameo_dot
     bool intrinsics;  // of x86
     const char *wide; // what a wide tile is made of; NULL: it goes by cameo_dot
+    const char *near; // the body of cameo_near; NULL: there is none
 } ByteTarget;
 
 static const char plain[] = "    const cameo_words v = (cameo_words)u, w = (cameo_words)s;\n"
@@ -71,25 +80,37 @@ static const char wide_128[] =
     "    cameo_sums c, cameo_sums a, cameo_sums b)\n{\n"
     "    return c + (cameo_sums)_mm_madd_epi16((__m128i)a, (__m128i)b);\n}\n\n";
 
+static const char near_256[] =
+    "    const __m256i even = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);\n"
+    "    const __m256i odd = _mm256_maddubs_epi16((__m256i)v, (__m256i)t);\n"
+    "    return c + (cameo_sums)_mm256_madd_epi16(_mm256_adds_epi16(even, odd),\n"
+    "                                             _mm256_set1_epi16(1));\n";
+static const char near_128[] =
+    "    const __m128i even = _mm_maddubs_epi16((__m128i)u, (__m128i)s);\n"
+    "    const __m128i odd = _mm_maddubs_epi16((__m128i)v, (__m128i)t);\n"
+    "    return c + (cameo_sums)_mm_madd_epi16(_mm_adds_epi16(even, odd), _mm_set1_epi16(1));\n";
+
 // Rows are fewer where halves of the operands take registers too. A wide tile has eight sums: an
 // addition takes a cycle, and with more of them a compiler keeps less of what it multiplies.
 static const ByteTarget targets[] = {
     {{"defined(__AVX512VNNI__)", 16, 8, 3, 2, 32},
      "    return (cameo_sums)_mm512_dpbusd_epi32((__m512i)c, (__m512i)u, (__m512i)s);\n",
      true,
+     NULL,
      NULL},
-    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, true, NULL},
-    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, false, NULL},
+    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, true, NULL, NULL},
+    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, false, NULL, NULL},
     {{"defined(__AVXVNNI__)", 8, 4, 3, 4, 32},
      "    return (cameo_sums)_mm256_dpbusd_avx_epi32((__m256i)c, (__m256i)u, (__m256i)s);\n",
      true,
+     NULL,
      NULL},
-    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256},
-    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL},
-    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL},
-    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128},
-    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL},
-    {{"1", 4, 2, 2, 4, 32}, plain, false, NULL},
+    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, near_256},
+    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL, NULL},
+    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL, NULL},
+    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, near_128},
+    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL, NULL},
+    {{"1", 4, 2, 2, 4, 32}, plain, false, NULL, NULL},
 };
 
 static const TileKind
@@ -98,13 +119,19 @@ static const TileKind
     of_windows = {TILES_OF_WINDOWS, "cameo_window_tile", "cameo_number", "cameo_word", "int32_t",
                   "cameo_sums",     DOT_SECOND,          false,          FORM_WORDS};
 
+static const TileKind nearly = {TILES_OF_BYTES, "cameo_near_tile", "cameo_word", "cameo_word",
+                                "int32_t",      "cameo_sums",      DOT_FIRST,    false,
+                                FORM_NEAR};
+// An addition takes a cycle: eight sums are as good as twelve, and all else has a register.
+enum { NEAR_ROWS = 4, NEAR_VECTORS = 2 };
+
 static void print_type(Buf *out, const TileKind *kind)
 {
     buf_printf(out,
-               "typedef void %s(int64_t k, const cameo_number *a, const cameo_word *b,\n"
+               "typedef void %s(int64_t k, const %s *a, const cameo_word *b,\n"
                "    const int64_t *at, int64_t ahead, int32_t *c, int64_t ldc, int64_t width,\n"
                "    int more);\n",
-               kind->name);
+               kind->name, kind->first);
 }
 
 static void print_table(Buf *out, const TileKind *kind, const ByteTarget *t, const TileUses *uses)
@@ -169,6 +196,23 @@ static void print_streams(Buf *out, const ByteTarget *t)
     buf_printf(out, "#define CAMEO_BYTE_STREAM cameo_byte_stream_%d\n\n", most);
 }
 
+static void print_near(Buf *out, const ByteTarget *t, const TileUses *uses)
+{
+    TileTarget tile = t->tile;
+    tile.rows = NEAR_ROWS;
+    tile.vectors = NEAR_VECTORS;
+    buf_printf(out,
+               "#define CAMEO_NEAR\n"
+               "enum { CAMEO_NEAR_ROWS = %d, CAMEO_NEAR_VECTORS = %d };\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near(\n"
+               "    cameo_sums c, cameo_sums u, cameo_sums v, cameo_sums s, cameo_sums t)\n{\n"
+               "%s}\n\n",
+               tile.rows, tile.vectors, t->near);
+    print_type(out, &nearly);
+    tile_print_edge(out, &nearly);
+    tile_print_table(out, &nearly, &tile, uses);
+}
+
 void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *uses)
 {
     buf_printf(out, "/* Tiles over bytes: sums of 32 bits, each number four values of k. */\n"
@@ -179,6 +223,8 @@ void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *use
         if (products) {
             print_streams(out, &targets[i]);
             print_table(out, &of_products, &targets[i], uses);
+            if (targets[i].near)
+                print_near(out, &targets[i], uses);
         }
         if (windows)
             print_table(out, &of_windows, &targets[i], uses);

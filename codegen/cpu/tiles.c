@@ -73,12 +73,23 @@ static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
         buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
     else if (kind->form == FORM_WIDE)
         buf_printf(out, " %c%d%d = cameo_wide_dot(%c%d%d, a%d, b%d);", sum, i, v, sum, i, v, i, v);
+    else if (kind->form == FORM_NEAR)
+        buf_printf(out,
+                   " %c%d%d = cameo_near(%c%d%d, zero + x[%d], zero + x[%d + CAMEO_TILE_ROWS], "
+                   "b%d, z[%d]);",
+                   sum, i, v, sum, i, v, i, i, v, v);
     else if (kind->dot == DOT_FIRST)
         buf_printf(out, " %c%d%d = cameo_dot(%c%d%d, zero + x[%d], b%d);", sum, i, v, sum, i, v, i,
                    v);
     else
         buf_printf(out, " %c%d%d = cameo_dot(%c%d%d, b%d, zero + x[%d]);", sum, i, v, sum, i, v, v,
                    i);
+}
+
+// Numbers of k that are multiplied at once.
+static int numbers_of(const TileKind *kind)
+{
+    return kind->form == FORM_NEAR ? 2 : 1;
 }
 
 // Vectors of registers for one of b.
@@ -101,13 +112,15 @@ static void print_vector(Buf *out, const TileKind *kind, int v)
 static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors,
                        int k, char sum)
 {
+    const int numbers = numbers_of(kind);
     buf_printf(out, "        {\n            const %s *x = a + %d * CAMEO_TILE_ROWS;\n", kind->first,
-               k);
+               numbers * k);
     if (kind->apart)
         buf_printf(out, "            const %s *y = b + at[%d];\n", kind->element, k);
     else
-        buf_printf(out, "            const %s *y = (const %s *)(b + at[%d]);\n", kind->vector,
-                   kind->vector, k);
+        for (int i = 0; i < numbers; i++)
+            buf_printf(out, "            const %s *%c = (const %s *)(b + at[%d]);\n", kind->vector,
+                       'y' + i, kind->vector, numbers * k + i);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors * parts_of(kind); v++) {
@@ -128,18 +141,19 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
 
 static void print_loop(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
-    const int chains = chains_of(t, rows, vectors * parts_of(kind));
+    const int chains = chains_of(t, rows, vectors * parts_of(kind)), numbers = numbers_of(kind);
     if (t->step > 1) {
         buf_printf(out, "    for (; k >= %d; k -= %d) {\n", t->step, t->step);
         buf_printf(out, "        __builtin_prefetch(a + %d * CAMEO_TILE_ROWS);\n", t->ahead);
         for (int k = 0; k < t->step; k++)
             print_step(out, kind, t, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
-        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", t->step,
-                   t->step);
+        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n",
+                   numbers * t->step, numbers * t->step);
     }
     buf_printf(out, "    for (; k > 0; k--) {\n");
     print_step(out, kind, t, rows, vectors, 0, 'c');
-    buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        at++;\n    }\n");
+    buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", numbers,
+               numbers);
 }
 
 static const char *finish_parameter(const TileKind *kind)

@@ -26,8 +26,8 @@ typedef enum TileDot { DOT_NONE, DOT_FIRST /* a has none */, DOT_SECOND /* b has
 
 // How a tile over bytes multiplies: by cameo_dot, or pairs of 16 bits, four to a number of a, which
 // are widened before; a vector of b is widened in two halves, once for all rows, and each half has
-// its own sums until the end.
-typedef enum TileForm { FORM_WORDS, FORM_WIDE } TileForm;
+// its own sums until the end. Near: two numbers of k at once, by cameo_near.
+typedef enum TileForm { FORM_WORDS, FORM_WIDE, FORM_NEAR } TileForm;
 
 typedef struct TileKind {
     TileTable table;
