@@ -247,6 +247,49 @@ static __attribute__((noinline, unused)) void cameo_byte_columns(int64_t k, cons
     }
 }
 
+/* `rows` rows of weights, at most CAMEO_TILE_ROWS, times the first `count` panels of the block. */
+#ifdef CAMEO_BYTE_WIDE
+static inline __attribute__((unused)) void cameo_byte_tiles_of(const cameo_byte_block *b, int count,
+                                                               const cameo_word *w, int64_t rows,
+                                                               int32_t *sums)
+{
+    enum { PART = CAMEO_LANES * CAMEO_BYTE_VECTORS, DEEP = CAMEO_BYTE_DEEP };
+    cameo_number numbers[DEEP * CAMEO_TILE_ROWS];
+    for (int64_t k = 0; k < b->all; k += DEEP) {
+        const int64_t depth = b->all - k < DEEP ? b->all - k : DEEP;
+        cameo_bytes_widen(depth * CAMEO_TILE_ROWS, w + k * CAMEO_TILE_ROWS, 1, numbers);
+        for (int64_t m = 0; m < rows; m += CAMEO_BYTE_ROWS) {
+            const int64_t height = rows - m < CAMEO_BYTE_ROWS ? rows - m : CAMEO_BYTE_ROWS;
+            for (int i = 0; i < count; i++) {
+                const cameo_conv_panel *p = &b->panels[i];
+                int32_t *to = sums + m * CAMEO_BYTE_SUMS + p->n - b->n0;
+                for (int64_t j = 0; j < p->width; j += PART) {
+                    const int64_t width = p->width - j < PART ? p->width - j : PART;
+                    cameo_window_tiles[height - 1][(width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                        depth, numbers + m, (const cameo_word *)(const void *)p->b + j, p->at + k,
+                        0, to + j, CAMEO_BYTE_SUMS, width, k > 0);
+                }
+            }
+        }
+    }
+}
+#else
+static inline __attribute__((unused)) void cameo_byte_tiles_of(const cameo_byte_block *b, int count,
+                                                               const cameo_word *w, int64_t rows,
+                                                               int32_t *sums)
+{
+    for (int64_t m = 0; m < rows; m += CAMEO_BYTE_ROWS) {
+        const int64_t height = rows - m < CAMEO_BYTE_ROWS ? rows - m : CAMEO_BYTE_ROWS;
+        for (int i = 0; i < count; i++) {
+            const cameo_conv_panel *p = &b->panels[i];
+            cameo_window_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                b->all, w + m, (const cameo_word *)(const void *)p->b, p->at, 0,
+                sums + m * CAMEO_BYTE_SUMS + p->n - b->n0, CAMEO_BYTE_SUMS, p->width, 0);
+        }
+    }
+}
+#endif
+
 /* Rows m0 and up to CAMEO_TILE_ROWS - 1 more of the block: sums[row][n - n0]. Returns their end. */
 static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byte_block *b,
                                                                  int64_t rows, const void *weights,
@@ -260,15 +303,7 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
     if (apart)
         cameo_byte_columns(b->all, w, b->few, end->width, m1 - m0, sums + end->n - b->n0,
                            CAMEO_BYTE_SUMS);
-    for (int64_t m = m0; m < m1; m += CAMEO_BYTE_ROWS) {
-        const int64_t left = m1 - m, height = left < CAMEO_BYTE_ROWS ? left : CAMEO_BYTE_ROWS;
-        for (int i = 0; i < whole; i++) {
-            const cameo_conv_panel *p = &b->panels[i];
-            cameo_window_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
-                b->all, w + (m - m0), (const cameo_word *)(const void *)p->b, p->at, 0,
-                sums + (m - m0) * CAMEO_BYTE_SUMS + p->n - b->n0, CAMEO_BYTE_SUMS, p->width, 0);
-        }
-    }
+    cameo_byte_tiles_of(b, whole, w, m1 - m0, sums);
     return m1;
 }
 
