@@ -16,14 +16,17 @@ enum {
 
 /* 16 bytes of each of four rows as words. */
 typedef uint8_t cameo_byte_vector __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint8_t cameo_lines __attribute__((vector_size(64), aligned(4), may_alias));
 
-static inline __attribute__((always_inline, unused)) cameo_lines cameo_byte_words(
-    const unsigned char *a, const unsigned char *b, const unsigned char *c, const unsigned char *d)
+/* `to`: 16 words of the bytes at a, b, c and d, each changed by `sign`. */
+static inline __attribute__((always_inline, unused)) void
+cameo_byte_words(const unsigned char *a, const unsigned char *b, const unsigned char *c,
+                 const unsigned char *d, uint32_t sign, cameo_word *to)
 {
-    typedef uint8_t cameo_pair __attribute__((vector_size(32)));
     const cameo_byte_vector x = *(const cameo_byte_vector *)a, y = *(const cameo_byte_vector *)b;
     const cameo_byte_vector z = *(const cameo_byte_vector *)c, w = *(const cameo_byte_vector *)d;
+#ifdef __AVX512F__
+    typedef uint8_t cameo_pair __attribute__((vector_size(32)));
+    typedef uint8_t cameo_lines __attribute__((vector_size(64), aligned(4), may_alias));
     const cameo_pair low = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
                                                    13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
                                                    25, 26, 27, 28, 29, 30, 31),
@@ -34,10 +37,30 @@ static inline __attribute__((always_inline, unused)) cameo_lines cameo_byte_word
         low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
         23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45,
         46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63);
-    return __builtin_shufflevector(all, all, 0, 16, 32, 48, 1, 17, 33, 49, 2, 18, 34, 50, 3, 19, 35,
-                                   51, 4, 20, 36, 52, 5, 21, 37, 53, 6, 22, 38, 54, 7, 23, 39, 55,
-                                   8, 24, 40, 56, 9, 25, 41, 57, 10, 26, 42, 58, 11, 27, 43, 59, 12,
-                                   28, 44, 60, 13, 29, 45, 61, 14, 30, 46, 62, 15, 31, 47, 63);
+    *(cameo_lines *)to =
+        __builtin_shufflevector(all, all, 0, 16, 32, 48, 1, 17, 33, 49, 2, 18, 34, 50, 3, 19, 35,
+                                51, 4, 20, 36, 52, 5, 21, 37, 53, 6, 22, 38, 54, 7, 23, 39, 55, 8,
+                                24, 40, 56, 9, 25, 41, 57, 10, 26, 42, 58, 11, 27, 43, 59, 12, 28,
+                                44, 60, 13, 29, 45, 61, 14, 30, 46, 62, 15, 31, 47, 63) ^
+        ((uint8_t)(sign & 255) + (cameo_lines){0});
+#else /* compilers make vectors of 64 bytes, where there are none, byte by byte */
+    typedef uint16_t cameo_shorts __attribute__((vector_size(16), aligned(4), may_alias));
+    const cameo_byte_vector signs = (uint8_t)(sign & 255) + (cameo_byte_vector){0};
+#define LOW(x, y)                                                                                  \
+    __builtin_shufflevector(x, y, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(x, y)                                                                                 \
+    __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+    const cameo_shorts p = (cameo_shorts)(LOW(x, y) ^ signs), q = (cameo_shorts)(LOW(z, w) ^ signs);
+    const cameo_shorts r = (cameo_shorts)(HIGH(x, y) ^ signs),
+                       s = (cameo_shorts)(HIGH(z, w) ^ signs);
+#undef LOW
+#undef HIGH
+    cameo_shorts *out = (cameo_shorts *)to;
+    out[0] = __builtin_shufflevector(p, q, 0, 8, 1, 9, 2, 10, 3, 11);
+    out[1] = __builtin_shufflevector(p, q, 4, 12, 5, 13, 6, 14, 7, 15);
+    out[2] = __builtin_shufflevector(r, s, 0, 8, 1, 9, 2, 10, 3, 11);
+    out[3] = __builtin_shufflevector(r, s, 4, 12, 5, 13, 6, 14, 7, 15);
+#endif
 }
 
 /* A row of each of four channels as words; the places before `low` and from low + count on are
@@ -47,12 +70,11 @@ cameo_byte_row(const unsigned char *a, const unsigned char *b, const unsigned ch
                const unsigned char *d, int64_t every, int64_t low, int64_t count, int64_t length,
                uint32_t sign, cameo_word border, cameo_word *to)
 {
-    const cameo_lines signs = (uint8_t)(sign & 255) + (cameo_lines){0};
     int64_t i = 0;
     for (int64_t k = 0; k < low; k++)
         to[k] = border;
     for (; every == 1 && i + 16 <= count; i += 16)
-        *(cameo_lines *)(to + low + i) = cameo_byte_words(a + i, b + i, c + i, d + i) ^ signs;
+        cameo_byte_words(a + i, b + i, c + i, d + i, sign, to + low + i);
     for (; i < count; i++)
         to[low + i] = (int32_t)(((uint32_t)a[i * every] | (uint32_t)b[i * every] << 8 |
                                  (uint32_t)c[i * every] << 16 | (uint32_t)d[i * every] << 24) ^
@@ -143,9 +165,8 @@ static inline __attribute__((unused)) int64_t cameo_byte_units(int64_t rows, int
                : (all > 0) * ((rows + CAMEO_BYTE_UNIT - 1) / CAMEO_BYTE_UNIT);
 }
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_byte_share(int64_t rows, int64_t all,
-                                                                      int64_t width, int64_t from,
-                                                                      int64_t to)
+static inline __attribute__((unused)) cameo_conv_cut
+cameo_byte_share(int64_t rows, int64_t all, int64_t width, int64_t from, int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
     if (cameo_byte_by_columns(rows, all, width)) {
@@ -226,6 +247,49 @@ static __attribute__((noinline, unused)) void cameo_byte_columns(int64_t k, cons
     }
 }
 
+/* `rows` rows of weights, at most CAMEO_TILE_ROWS, times the first `count` panels of the block. */
+#ifdef CAMEO_BYTE_WIDE
+static inline __attribute__((unused)) void cameo_byte_tiles_of(const cameo_byte_block *b, int count,
+                                                               const cameo_word *w, int64_t rows,
+                                                               int32_t *sums)
+{
+    enum { PART = CAMEO_LANES * CAMEO_BYTE_VECTORS, DEEP = CAMEO_BYTE_DEEP };
+    cameo_number numbers[DEEP * CAMEO_TILE_ROWS];
+    for (int64_t k = 0; k < b->all; k += DEEP) {
+        const int64_t depth = b->all - k < DEEP ? b->all - k : DEEP;
+        cameo_bytes_widen(depth * CAMEO_TILE_ROWS, w + k * CAMEO_TILE_ROWS, 1, numbers);
+        for (int64_t m = 0; m < rows; m += CAMEO_BYTE_ROWS) {
+            const int64_t height = rows - m < CAMEO_BYTE_ROWS ? rows - m : CAMEO_BYTE_ROWS;
+            for (int i = 0; i < count; i++) {
+                const cameo_conv_panel *p = &b->panels[i];
+                int32_t *to = sums + m * CAMEO_BYTE_SUMS + p->n - b->n0;
+                for (int64_t j = 0; j < p->width; j += PART) {
+                    const int64_t width = p->width - j < PART ? p->width - j : PART;
+                    cameo_window_tiles[height - 1][(width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                        depth, numbers + m, (const cameo_word *)(const void *)p->b + j, p->at + k,
+                        0, to + j, CAMEO_BYTE_SUMS, width, k > 0);
+                }
+            }
+        }
+    }
+}
+#else
+static inline __attribute__((unused)) void cameo_byte_tiles_of(const cameo_byte_block *b, int count,
+                                                               const cameo_word *w, int64_t rows,
+                                                               int32_t *sums)
+{
+    for (int64_t m = 0; m < rows; m += CAMEO_BYTE_ROWS) {
+        const int64_t height = rows - m < CAMEO_BYTE_ROWS ? rows - m : CAMEO_BYTE_ROWS;
+        for (int i = 0; i < count; i++) {
+            const cameo_conv_panel *p = &b->panels[i];
+            cameo_window_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                b->all, w + m, (const cameo_word *)(const void *)p->b, p->at, 0,
+                sums + m * CAMEO_BYTE_SUMS + p->n - b->n0, CAMEO_BYTE_SUMS, p->width, 0);
+        }
+    }
+}
+#endif
+
 /* Rows m0 and up to CAMEO_TILE_ROWS - 1 more of the block: sums[row][n - n0]. Returns their end. */
 static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byte_block *b,
                                                                  int64_t rows, const void *weights,
@@ -239,15 +303,7 @@ static __attribute__((noinline, unused)) int64_t cameo_byte_rows(const cameo_byt
     if (apart)
         cameo_byte_columns(b->all, w, b->few, end->width, m1 - m0, sums + end->n - b->n0,
                            CAMEO_BYTE_SUMS);
-    for (int64_t m = m0; m < m1; m += CAMEO_BYTE_ROWS) {
-        const int64_t left = m1 - m, height = left < CAMEO_BYTE_ROWS ? left : CAMEO_BYTE_ROWS;
-        for (int i = 0; i < whole; i++) {
-            const cameo_conv_panel *p = &b->panels[i];
-            cameo_window_tiles[height - 1][(p->width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
-                b->all, w + (m - m0), (const cameo_word *)(const void *)p->b, p->at, 0,
-                sums + (m - m0) * CAMEO_BYTE_SUMS + p->n - b->n0, CAMEO_BYTE_SUMS, p->width, 0);
-        }
-    }
+    cameo_byte_tiles_of(b, whole, w, m1 - m0, sums);
     return m1;
 }
 
@@ -338,6 +394,7 @@ cameo_byte_window(int64_t columns, int64_t groups, int64_t taps, const int64_t *
 
 /* What holds of every plane of these sizes. */
 typedef struct cameo_byte_planes {
+    int64_t pairs;               /* rows of y in a block by cameo_byte_pairs.h; 0: the rest holds */
     int64_t groups, length;      /* of four rows each; places of a row of the copy */
     int64_t rows;                /* of y in a block */
     int64_t beyond;              /* rows that the window reaches past the last of y, in the copy */
@@ -350,6 +407,11 @@ static __attribute__((noinline, unused)) void cameo_byte_planes_plan(const cameo
                                                                      cameo_byte_planes *p)
 {
     const int64_t down = g->stride[1], phases = g->stride[2];
+#if CAMEO_BYTE_PAIRS
+    p->pairs = cameo_pairs_rows(g);
+#else
+    p->pairs = 0;
+#endif
     p->groups = (g->taps[1] + 3) / 4;
     p->length = (cameo_conv_reach(g, 2) + phases - 1) / phases;
     p->length = p->length > 0 ? p->length : 1;
@@ -406,11 +468,14 @@ static __attribute__((noinline, unused)) int64_t
 cameo_byte_plane(const cameo_conv *g, const cameo_byte_planes *p, const void *x, int zero, int flip,
                  const void *weights, void *scratch, int64_t n0, int32_t *sums)
 {
+#if CAMEO_BYTE_PAIRS
+    if (p->pairs)
+        return cameo_pairs_plane(g, p->pairs, x, zero, flip, weights, scratch, n0, sums);
+#endif
     const int64_t groups = p->groups, taps = g->taps[2], length = p->length;
     const int64_t line = n0 ? n0 / g->out[2] : 0, left = g->out[1] - line;
     const int64_t rows = left < p->rows ? left : p->rows, all = rows * length;
     const int64_t down = g->stride[1], phases = g->stride[2], words = p->next / phases;
-    const cameo_lines signs = (uint8_t)flip + (cameo_lines){0};
     int32_t *flat = scratch;
     cameo_word *to = flat + p->rows * length + CAMEO_BYTE_WORDS;
     unsigned char *bytes = (unsigned char *)(to + groups * p->next + CAMEO_BYTE_WORDS);
@@ -425,8 +490,7 @@ cameo_byte_plane(const cameo_conv *g, const cameo_byte_planes *p, const void *x,
             }
             cameo_word *row = to + q * p->next + f * words;
             for (int64_t i = 0; i < all + p->ahead - CAMEO_BYTE_WORDS; i += CAMEO_BYTE_WORDS)
-                *(cameo_lines *)(row + i) =
-                    cameo_byte_words(r[0] + i, r[1] + i, r[2] + i, r[3] + i) ^ signs;
+                cameo_byte_words(r[0] + i, r[1] + i, r[2] + i, r[3] + i, (uint32_t)flip, row + i);
         }
     const cameo_word *w = weights;
     if (groups == 1 && taps == 3)

@@ -60,12 +60,23 @@ static inline __attribute__((unused)) void cameo_bytes_panels(int64_t m, int64_t
     }
 }
 
+/* Are so many rows of A multiplied by near tiles if B may be? */
+static inline __attribute__((unused)) int cameo_bytes_nearly(int64_t rows)
+{
+#ifdef CAMEO_NEAR
+    return rows > CAMEO_BYTES_FEW;
+#else
+    (void)rows;
+    return 0;
+#endif
+}
+
 /* Units from .. until of CAMEO_BYTES_UNIT rows of A, which has m, as they are multiplied: in the
  * order of tiles of matrix registers, or as panels. totals: of each row the sum of its bytes; NULL:
- * nobody asks. */
+ * nobody asks. near: B may be multiplied by near tiles; behind all units are the tops of each. */
 static __attribute__((noinline, unused)) void
 cameo_bytes_rows(int64_t m, int64_t k, const void *bytes, int64_t am, int64_t ak, int flip,
-                 cameo_word *to, int32_t *totals, int64_t from, int64_t until)
+                 cameo_word *to, int32_t *totals, int near, int64_t from, int64_t until)
 {
     const int64_t first = from * CAMEO_BYTES_UNIT, end = until * CAMEO_BYTES_UNIT;
     const int64_t rows = (end < m ? end : m) - first;
@@ -83,7 +94,54 @@ cameo_bytes_rows(int64_t m, int64_t k, const void *bytes, int64_t am, int64_t ak
     }
 #endif
     cameo_bytes_panels(rows, k, a, am, ak, flip, to + first * ((k + 3) / 4));
+#ifdef CAMEO_NEAR
+    const int64_t words = (k + 3) / 4, units = (m + CAMEO_BYTES_UNIT - 1) / CAMEO_BYTES_UNIT;
+    for (int64_t u = from; near && cameo_bytes_nearly(m) && u < until; u++) {
+        const int64_t left = m - u * CAMEO_BYTES_UNIT;
+        cameo_near_tops(left < CAMEO_BYTES_UNIT ? left : CAMEO_BYTES_UNIT, words,
+                        to + u * CAMEO_BYTES_UNIT * words,
+                        to + (units * CAMEO_BYTES_UNIT + u) * words);
+    }
+#else
+    (void)near;
+#endif
 }
+
+#ifdef CAMEO_BYTE_WIDE
+/* cameo_bytes_panel, eight rows at a time, which are widened first. What is read of B and of these
+ * rows stays in the first cache. */
+static inline __attribute__((unused)) void cameo_bytes_wide_panel(int64_t m, int64_t width,
+                                                                  int64_t k, const cameo_word *a,
+                                                                  const cameo_word *b, int64_t ldb,
+                                                                  int64_t next, int32_t *sums)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_BYTE_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    enum { ROWS = CAMEO_TILE_ROWS, DEEP = CAMEO_BYTE_DEEP };
+    const int64_t groups = (k + 3) / 4;
+    int64_t at[DEEP];
+    cameo_number numbers[DEEP * ROWS];
+    for (int64_t x = 0; x < DEEP && x < groups; x++)
+        at[x] = x * ldb;
+    for (int64_t p = 0; p < groups; p += DEEP) {
+        const int64_t depth = groups - p < DEEP ? groups - p : DEEP;
+        int64_t ahead = m <= ROWS ? CAMEO_CPU_STREAM : 4 * next;
+        for (int64_t m0 = 0; m0 < m; m0 += ROWS) {
+            const int64_t m1 = m - m0 < ROWS ? m : m0 + ROWS;
+            cameo_bytes_widen(depth * ROWS, a + m0 * groups + p * ROWS, 0, numbers);
+            for (int64_t i = m0; i < m1; i += CAMEO_BYTE_ROWS) {
+                const int64_t rows = m1 - i < CAMEO_BYTE_ROWS ? m1 - i : CAMEO_BYTE_ROWS;
+                for (int64_t part = 0; part < width; part += PANEL) {
+                    const int64_t left = width - part, columns = left < PANEL ? left : PANEL;
+                    cameo_byte_tiles[rows - 1][(columns + CAMEO_LANES - 1) / CAMEO_LANES - 1](
+                        depth, numbers + (i - m0), b + p * ldb + part, at, i > m0 ? 0 : ahead,
+                        sums + i * WIDTH + part, WIDTH, columns, p > 0);
+                }
+            }
+            ahead = m <= ROWS ? ahead : 0;
+        }
+    }
+}
+#endif
 
 /* Sums of m rows, packed as above, times one panel of B of `width` columns, its rows `ldb` words:
  * sums[m][CAMEO_TILE_COLUMNS]. next: words from this panel to the one that is read after it. */
@@ -92,7 +150,10 @@ static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64
                                                                 const cameo_word *b, int64_t ldb,
                                                                 int64_t next, int32_t *sums)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+#ifdef CAMEO_BYTE_WIDE
+    cameo_bytes_wide_panel(m, width, k, a, b, ldb, next, sums);
+#else
+    enum { PANEL = CAMEO_LANES * CAMEO_BYTE_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
     int64_t at[CAMEO_BYTES_K];
     const int64_t groups = (k + 3) / 4;
     for (int64_t x = 0; x < CAMEO_BYTES_K && x < groups; x++)
@@ -113,8 +174,9 @@ static __attribute__((noinline, unused)) void cameo_bytes_panel(int64_t m, int64
             }
         }
     }
-    if (groups == 0)
-        memset(sums, 0, (size_t)m * WIDTH * sizeof *sums);
+#endif
+    if (k <= 0)
+        memset(sums, 0, (size_t)(m * CAMEO_TILE_COLUMNS) * sizeof *sums);
 }
 
 /* How many panels of those that are left from column n0 on, of which `units` are one's own, are
@@ -127,12 +189,11 @@ static inline __attribute__((unused)) int64_t cameo_bytes_together(int64_t m, in
 }
 
 /* Columns n0 and those after it that are in so many panels from its own on, for rows m0 .. m1 of A,
- * which has m; m0 is a multiple of CAMEO_BYTES_M. */
-static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1,
-                                                                  int64_t n, int64_t k, int64_t n0,
-                                                                  int64_t panels,
-                                                                  const cameo_word *a,
-                                                                  const void *packed, int32_t *sums)
+ * which has m; m0 is a multiple of CAMEO_BYTES_M. near: as cameo_near.h has it, or NULL. */
+static inline __attribute__((unused)) int64_t
+cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1, int64_t n, int64_t k, int64_t n0,
+                    int64_t panels, const cameo_word *a, const void *packed, const int32_t *near,
+                    int32_t *sums)
 {
     enum { WIDTH = CAMEO_TILE_COLUMNS };
     const int64_t groups = (k + 3) / 4, left = n - n0, width = left < WIDTH ? left : WIDTH;
@@ -155,6 +216,18 @@ static inline __attribute__((unused)) int64_t cameo_bytes_columns(int64_t m, int
     }
 #else
     (void)m;
+#endif
+#ifdef CAMEO_NEAR
+    if (near && cameo_bytes_nearly(m)) {
+        const int64_t unit = CAMEO_BYTES_UNIT, all = (m + unit - 1) / unit * unit, p = n0 / WIDTH;
+        cameo_near_panel(m1 - m0, width, groups, a + m0 * groups, b, ldb, next, sums);
+        cameo_near_correct(m1 - m0, groups, a + m0 * groups, b, ldb, a + (all + m0 / unit) * groups,
+                           (m1 - m0 + unit - 1) / unit, near + near[p], near[p + 1] - near[p],
+                           sums);
+        return n0 + width;
+    }
+#else
+    (void)near;
 #endif
     cameo_bytes_panel(m1 - m0, width, k, a + m0 * groups, b, ldb, next, sums);
     return n0 + width;

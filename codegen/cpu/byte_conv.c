@@ -99,7 +99,7 @@ static void add_plane_scratch(Printer *p, const Conv *c, Bytes *b, int64_t group
     int64_t seen = 1, taps; // rows of x for one of y
     if (last > 0 && poly_is_const(c->taps[last - 1], &taps))
         seen = c->stride[last - 1] + (taps - 1) * c->dilation[last - 1];
-    Index size = poly_add_const(polys, poly_scale(polys, width, 1 + 2 * groups + (seen + 3) / 4),
+    Index size = poly_add_const(polys, poly_scale(polys, width, 1 + 2 * groups + (seen + 1) / 2),
                                 PLANE + 16 * groups * c->stride[last] + 4 * SLACK);
     Index sums = poly_add_const(polys, poly_max(polys, c->out[last], least), PLANE + SLACK);
     add_buffer(p, c, b, sums, size);

@@ -9,6 +9,8 @@
 
 enum { BLOCK = 128, UNIT = 16, WIDTH = TILE_COLUMNS }; // as in the runtime
 enum { WORDS = 16 }; // that a tile of matrix registers reads at once
+// Of so many pairs of words and halves one may leave 16 bits: each costs some cycles for 128 rows.
+enum { NEAR_MOST = 16 };
 enum {
     MACS = 100,   // multiplications and additions in a tenth of a nanosecond,
     READ = 2,     // bytes of w that memory delivers meanwhile
@@ -61,7 +63,56 @@ static void sum_columns(const Bytes *b, const void *from, const Sizes *s, const 
     }
 }
 
-static BufferId pack(Module *mod, const Bytes *b, const void *from, const Sizes *s)
+// Can the products of a near tile leave 16 bits, these being the weights of one lane? x is 255 at
+// most: sums of those that are positive, and of those that are not, are what counts.
+static bool may_saturate(const int8_t *const w[2])
+{
+    int above = 0, below = 0;
+    for (int i = 0; i < 4; i++) {
+        const int e = w[i / 2][i % 2];
+        above += e > 0 ? e : 0;
+        below += e < 0 ? e : 0;
+    }
+    return 255 * above > INT16_MAX || 255 * below < INT16_MIN;
+}
+
+// Where it may, of w as it is packed: for each panel where its places begin, and behind the panels
+// these places, in order; a place is pair of words * 2 * WIDTH + 2 * column + half. 0: that is more
+// than one in NEAR_MOST, or words are no pairs.
+static BufferId find_near(Module *mod, const int8_t *w, const Sizes *s)
+{
+    const int64_t groups = (s->k + 3) / 4, panels = (s->n + WIDTH - 1) / WIDTH;
+    const int64_t most = s->n * groups / NEAR_MOST;
+    int32_t *to = groups % 2 == 0 ? calloc((size_t)(panels + 1 + most), sizeof *to) : NULL;
+    int64_t len = panels + 1;
+    BufferId near = 0;
+    for (int64_t p = 0; to && p < panels; p++) {
+        const int64_t left = s->n - p * WIDTH, columns = left < WIDTH ? left : WIDTH;
+        const int64_t ldb = 4 * ((columns + 15) / 16 * 16);
+        const int8_t *panel = w + 4 * p * WIDTH * groups;
+        to[p] = (int32_t)len;
+        for (int64_t i = 0; i < groups / 2 * 2 * columns; i++) {
+            const int64_t pair = i / (2 * columns), lane = i % (2 * columns);
+            const int8_t *at = panel + 2 * pair * ldb + 2 * lane;
+            const int8_t *const four[] = {at, at + ldb};
+            if (!may_saturate(four))
+                continue;
+            if (len == panels + 1 + most) {
+                free(to);
+                return 0;
+            }
+            to[len++] = (int32_t)(pair * 2 * WIDTH + lane);
+        }
+    }
+    if (to) {
+        to[panels] = (int32_t)len;
+        near = bytes_buffer(mod, DT_I32, len, to);
+    }
+    free(to);
+    return near;
+}
+
+static BufferId pack(Module *mod, Bytes *b, const void *from, const Sizes *s)
 {
     int64_t columns = (s->n + 15) / 16 * 16, groups = (s->k + 3) / 4;
     if (columns <= 0 || groups <= 0)
@@ -78,6 +129,7 @@ static BufferId pack(Module *mod, const Bytes *b, const void *from, const Sizes 
                 bytes_weight(b, from, i * s->bk + j * s->bn);
     }
     BufferId packed = bytes_buffer(mod, DT_I8, 4 * all, to);
+    b->near = find_near(mod, to, s);
     free(to);
     return packed;
 }
@@ -118,7 +170,9 @@ static void add_scratch(Printer *p, const Override *o, Bytes *b, const Sizes *s,
     else
         rows = BLOCK;
     Index all = poly_ceildiv(polys, o->rows, poly_const(polys, UNIT));
-    b->rows = bytes_scratch(mod, DT_I32, poly_scale(polys, all, UNIT * words));
+    // behind the rows of x, what is greatest in each unit of them
+    const int64_t unit = (UNIT + (b->near != 0)) * words;
+    b->rows = bytes_scratch(mod, DT_I32, poly_scale(polys, all, unit));
     b->sums = bytes_scratch(mod, DT_I32, poly_const(polys, rows * WIDTH));
     if (row_sum)
         b->row_sum = bytes_scratch(mod, DT_I32, o->rows);
@@ -179,11 +233,11 @@ static void print_rows(Printer *p, const Override *o, const char *from, const ch
     override_zero(p, o, true);
     Index at = linear_index(p, x->rank, x->dims, o->a->at);
     access_note(p->arena, &p->printed.buffers, o->a->buffer, ACCESS_READ);
-    print_line(p, "cameo_bytes_rows(%s, %lld, b%u + %s, %s, %s, %s, (void *)%s, %s, %s, %s);",
+    print_line(p, "cameo_bytes_rows(%s, %lld, b%u + %s, %s, %s, %s, (void *)%s, %s, %d, %s, %s);",
                print_index_bare(p, o->rows), (long long)b->depth, o->a->buffer, print_index(p, at),
                print_index_bare(p, o->am), print_index_bare(p, o->ak),
                b->flip ? "CAMEO_BYTES_SIGN" : "0", bytes_name(p, b->rows),
-               bytes_name(p, b->row_sum), from, to);
+               bytes_name(p, b->row_sum), b->near != 0, from, to);
     override_zero(p, o, false);
 }
 
@@ -202,9 +256,9 @@ static void print_units(Printer *p, const Override *o, const char *from, const c
     print_line(p, "taken = cameo_bytes_together(%s, %s, n0, %s - unit);", rows, columns, to);
     print_line(p,
                "const int64_t n1 = cameo_bytes_columns(%s, m0, m1, %s, %lld, n0, taken, "
-               "(const void *)%s, %s, %s);",
+               "(const void *)%s, %s, %s, %s);",
                rows, columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
-               bytes_name(p, b->sums));
+               bytes_name(p, b->near), bytes_name(p, b->sums));
     block_print_epilogue(p, (Block){b->m0, b->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,
                          o->outer_n ? 2 : 1);
     p->indent--;

@@ -4,8 +4,20 @@
 //     cameo_dot(c, u, s): c + sum over i < 4 of u[i] * s[i]      u: no sign, s: signed
 //
 // What a target lacks is made of two multiplications of pairs of 16 bits, or of plain arithmetic:
-// every form gives the same integers. Lanes and vectors are those of tiles.c, since both read the
-// same panels.
+// every form gives the same integers. Lanes are those of tiles.c, since both read the same panels.
+//
+// Without that instruction a tile is wide: numbers of a are four values of 16 bits, made so before
+// (cameo_bytes_widen), and half a vector of b becomes one of 16 bits, once for all rows. So what is
+// left for each row is to multiply pairs and to add, 16 values at a time with vectors of 256 bits.
+// A sum is of every other pair until the end, where neighbours are added.
+//
+// A near tile takes three operations of a multiplier for 64 bytes of each factor, not four, and
+// widens nothing: products of bytes are added by twos and fours in 16 bits, which saturate.
+//
+//     cameo_near(c, u, v, s, t): c + sums over i < 2 of u and s, v and t, at 2 i and 2 i + 1
+//
+// It is for constants of which all but a few sums can't leave 16 bits, and those few are done again
+// (runtime/cameo_near.h).
 
 #include "codegen/cpu/tiles.h"
 
@@ -13,8 +25,10 @@
 
 typedef struct ByteTarget {
     TileTarget tile;
-    const char *dot; // the body of cameo_dot
-    bool intrinsics; // of x86
+    const char *dot;  // the body of cameo_dot
+    bool intrinsics;  // of x86
+    const char *wide; // what a wide tile is made of; NULL: it goes by cameo_dot
+    const char *near; // the body of cameo_near; NULL: there is none
 } ByteTarget;
 
 static const char plain[] = "    const cameo_words v = (cameo_words)u, w = (cameo_words)s;\n"
@@ -45,36 +59,112 @@ static const char pairs_128[] =
     "    const __m128i odd = _mm_madd_epi16(_mm_srli_epi16(v, 8), _mm_srai_epi16(w, 8));\n"
     "    return c + (cameo_sums)even + (cameo_sums)odd;\n";
 
-// Rows are fewer where halves of the operands take registers too.
+static const char wide_256[] =
+    "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_signed(\n"
+    "    const cameo_word *b)\n{\n"
+    "    return (cameo_sums)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)b));\n}\n\n"
+    "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_unsigned(\n"
+    "    const cameo_word *b)\n{\n"
+    "    return (cameo_sums)_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)b));\n}\n\n"
+    "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_dot(\n"
+    "    cameo_sums c, cameo_sums a, cameo_sums b)\n{\n"
+    "    return c + (cameo_sums)_mm256_madd_epi16((__m256i)a, (__m256i)b);\n}\n\n";
+static const char wide_128[] =
+    "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_signed(\n"
+    "    const cameo_word *b)\n{\n"
+    "    return (cameo_sums)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)b));\n}\n\n"
+    "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_unsigned(\n"
+    "    const cameo_word *b)\n{\n"
+    "    return (cameo_sums)_mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)b));\n}\n\n"
+    "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_dot(\n"
+    "    cameo_sums c, cameo_sums a, cameo_sums b)\n{\n"
+    "    return c + (cameo_sums)_mm_madd_epi16((__m128i)a, (__m128i)b);\n}\n\n";
+
+static const char near_256[] =
+    "    const __m256i even = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);\n"
+    "    const __m256i odd = _mm256_maddubs_epi16((__m256i)v, (__m256i)t);\n"
+    "    return c + (cameo_sums)_mm256_madd_epi16(_mm256_adds_epi16(even, odd),\n"
+    "                                             _mm256_set1_epi16(1));\n";
+static const char near_128[] =
+    "    const __m128i even = _mm_maddubs_epi16((__m128i)u, (__m128i)s);\n"
+    "    const __m128i odd = _mm_maddubs_epi16((__m128i)v, (__m128i)t);\n"
+    "    return c + (cameo_sums)_mm_madd_epi16(_mm_adds_epi16(even, odd), _mm_set1_epi16(1));\n";
+
+// Rows are fewer where halves of the operands take registers too. A wide tile has eight sums: an
+// addition takes a cycle, and with more of them a compiler keeps less of what it multiplies.
 static const ByteTarget targets[] = {
     {{"defined(__AVX512VNNI__)", 16, 8, 3, 2, 32},
      "    return (cameo_sums)_mm512_dpbusd_epi32((__m512i)c, (__m512i)u, (__m512i)s);\n",
-     true},
-    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, true},
-    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, false},
+     true,
+     NULL,
+     NULL},
+    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, true, NULL, NULL},
+    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, false, NULL, NULL},
     {{"defined(__AVXVNNI__)", 8, 4, 3, 4, 32},
      "    return (cameo_sums)_mm256_dpbusd_avx_epi32((__m256i)c, (__m256i)u, (__m256i)s);\n",
-     true},
-    {{"defined(__AVX2__)", 8, 2, 3, 4, 32}, pairs_256, true},
-    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false},
-    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false},
-    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true},
-    {{"1", 4, 2, 2, 4, 32}, plain, false},
+     true,
+     NULL,
+     NULL},
+    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, near_256},
+    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL, NULL},
+    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL, NULL},
+    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, near_128},
+    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL, NULL},
+    {{"1", 4, 2, 2, 4, 32}, plain, false, NULL, NULL},
 };
 
-static const TileKind of_products = {TILES_OF_BYTES, "cameo_byte_tile", "cameo_word",
-                                     "int32_t",      "cameo_sums",      DOT_FIRST,  false},
-                      of_windows = {TILES_OF_WINDOWS, "cameo_window_tile", "cameo_word",
-                                    "int32_t",        "cameo_sums",        DOT_SECOND, false};
+static const TileKind
+    of_products = {TILES_OF_BYTES, "cameo_byte_tile", "cameo_number", "cameo_word", "int32_t",
+                   "cameo_sums",   DOT_FIRST,         false,          FORM_WORDS},
+    of_windows = {TILES_OF_WINDOWS, "cameo_window_tile", "cameo_number", "cameo_word", "int32_t",
+                  "cameo_sums",     DOT_SECOND,          false,          FORM_WORDS};
+
+static const TileKind nearly = {TILES_OF_BYTES, "cameo_near_tile", "cameo_word", "cameo_word",
+                                "int32_t",      "cameo_sums",      DOT_FIRST,    false,
+                                FORM_NEAR};
+// An addition takes a cycle: eight sums are as good as twelve, and all else has a register.
+enum { NEAR_ROWS = 4, NEAR_VECTORS = 2 };
 
 static void print_type(Buf *out, const TileKind *kind)
 {
     buf_printf(out,
-               "typedef void %s(int64_t k, const cameo_word *a, const cameo_word *b,\n"
+               "typedef void %s(int64_t k, const %s *a, const cameo_word *b,\n"
                "    const int64_t *at, int64_t ahead, int32_t *c, int64_t ldc, int64_t width,\n"
                "    int more);\n",
-               kind->name);
-    tile_print_edge(out, kind);
+               kind->name, kind->first);
+}
+
+static void print_table(Buf *out, const TileKind *kind, const ByteTarget *t, const TileUses *uses)
+{
+    TileKind own = *kind;
+    own.form = t->wide ? FORM_WIDE : FORM_WORDS;
+    print_type(out, &own);
+    tile_print_edge(out, &own);
+    tile_print_table(out, &own, &t->tile, uses);
+}
+
+// Words as numbers of a wide tile, so many that vectors are whole; one of them in all lanes; both
+// halves' sums as the vector's.
+static void print_wide(Buf *out, const ByteTarget *t)
+{
+    buf_printf(out,
+               "#define CAMEO_BYTE_WIDE\n"
+               "enum { CAMEO_BYTE_DEEP = 128 }; /* words of k that are widened at once */\n%s"
+               "static inline __attribute__((unused)) void cameo_bytes_widen(\n"
+               "    int64_t n, const cameo_word *from, int sign, cameo_number *to)\n{\n"
+               "    for (int64_t i = 0; i < n; i += CAMEO_LANES / 2)\n"
+               "        *(cameo_sums *)(to + i) =\n"
+               "            sign ? cameo_wide_signed(from + i) : cameo_wide_unsigned(from + i);\n"
+               "}\n\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums\n"
+               "cameo_wide_number(cameo_number x)\n{\n"
+               "    typedef int64_t numbers __attribute__((vector_size(%d)));\n"
+               "    return (cameo_sums)((numbers){0} + x);\n}\n\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_join(\n"
+               "    cameo_sums low, cameo_sums high)\n{\n"
+               "    return (cameo_sums)cameo_even((cameo_vec)low, (cameo_vec)high) +\n"
+               "           (cameo_sums)cameo_odd((cameo_vec)low, (cameo_vec)high);\n}\n\n",
+               t->wide, 4 * t->tile.lanes);
 }
 
 static void print_target(Buf *out, const ByteTarget *t, bool first)
@@ -84,13 +174,17 @@ static void print_target(Buf *out, const ByteTarget *t, bool first)
     if (t->intrinsics)
         buf_printf(out, "#include <immintrin.h>\n");
     buf_printf(out,
-               "enum { CAMEO_BYTE_ROWS = %d };\n"
+               "enum { CAMEO_BYTE_ROWS = %d, CAMEO_BYTE_VECTORS = %d };\n"
+               "typedef %s cameo_number __attribute__((may_alias));\n"
                "typedef int32_t cameo_sums __attribute__((vector_size(%d), aligned(4), "
                "may_alias));\n"
                "typedef uint32_t cameo_words __attribute__((vector_size(%d)));\n"
                "static inline __attribute__((always_inline, unused)) cameo_sums cameo_dot(\n"
                "    cameo_sums c, cameo_sums u, cameo_sums s)\n{\n%s}\n\n",
-               t->tile.rows, bytes, bytes, t->dot);
+               t->tile.rows, t->tile.vectors, t->wide ? "int64_t" : "int32_t", bytes, bytes,
+               t->dot);
+    if (t->wide)
+        print_wide(out, t);
 }
 
 // Where bytes are multiplied by one instruction, which leaves registers to sums.
@@ -102,23 +196,38 @@ static void print_streams(Buf *out, const ByteTarget *t)
     buf_printf(out, "#define CAMEO_BYTE_STREAM cameo_byte_stream_%d\n\n", most);
 }
 
+static void print_near(Buf *out, const ByteTarget *t, const TileUses *uses)
+{
+    TileTarget tile = t->tile;
+    tile.rows = NEAR_ROWS;
+    tile.vectors = NEAR_VECTORS;
+    buf_printf(out,
+               "#define CAMEO_NEAR\n"
+               "enum { CAMEO_NEAR_ROWS = %d, CAMEO_NEAR_VECTORS = %d };\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near(\n"
+               "    cameo_sums c, cameo_sums u, cameo_sums v, cameo_sums s, cameo_sums t)\n{\n"
+               "%s}\n\n",
+               tile.rows, tile.vectors, t->near);
+    print_type(out, &nearly);
+    tile_print_edge(out, &nearly);
+    tile_print_table(out, &nearly, &tile, uses);
+}
+
 void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *uses)
 {
     buf_printf(out, "/* Tiles over bytes: sums of 32 bits, each number four values of k. */\n"
                     "#ifndef CAMEO_BYTE_TILES_H\n#define CAMEO_BYTE_TILES_H\n"
                     "typedef int32_t cameo_word __attribute__((may_alias));\n");
-    if (products)
-        print_type(out, &of_products);
-    if (windows)
-        print_type(out, &of_windows);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         print_target(out, &targets[i], i == 0);
         if (products) {
             print_streams(out, &targets[i]);
-            tile_print_table(out, &of_products, &targets[i].tile, uses);
+            print_table(out, &of_products, &targets[i], uses);
+            if (targets[i].near)
+                print_near(out, &targets[i], uses);
         }
         if (windows)
-            tile_print_table(out, &of_windows, &targets[i].tile, uses);
+            print_table(out, &of_windows, &targets[i], uses);
     }
     buf_printf(out, "#endif\n#endif\n\n");
 }

@@ -139,6 +139,8 @@ void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u
     access_note(u->arena, &u->buffers, b->packed, ACCESS_READ);
     if (b->totals)
         access_note(u->arena, &u->buffers, b->totals, ACCESS_READ);
+    if (b->near)
+        access_note(u->arena, &u->buffers, b->near, ACCESS_READ);
     if (b->behind)
         uses_add_index(mod, u, b->behind);
     uses_drop_packed(mod, u, b->w.load->buffer, epilogue);

@@ -27,6 +27,8 @@ typedef struct Bytes {
     ByteFactor x, w;
     bool flip;               // x has a sign: read with 0x80
     BufferId packed, totals; // w in panels; for each column (row of a convolution) sum (w - zw)
+    BufferId near;           // of a product: where near tiles may be wrong (cameo_near.h); 0: they
+                             // are not for it
     BufferId rows, sums, row_sum; // of a block: x in panels, the sums, sum x; row_sum may be 0
     Index channels;               // how many a convolution sums over
     ByteSquares squares;

@@ -35,12 +35,12 @@ static const Extremes extremes[] = {
     {8, "__builtin_ia32_maxps256(a, b)", "__builtin_ia32_minps256(a, b)"},
 };
 
-static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float", "float",
-                                "cameo_vec",     DOT_NONE,     false};
+static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float", "float",   "float",
+                                "cameo_vec",     DOT_NONE,     false,   FORM_WORDS};
 // Two rows of a convolution's output that are no longer than a vector each: alone, a vector takes
 // as many loads of the other factor as it has products.
-static const TileKind pairs = {TILES_OF_FLOATS, "cameo_pair", "float", "float",
-                               "cameo_vec",     DOT_NONE,     true};
+static const TileKind pairs = {TILES_OF_FLOATS, "cameo_pair", "float", "float",   "float",
+                               "cameo_vec",     DOT_NONE,     true,    FORM_WORDS};
 
 // Sums of even and of odd k are apart where there are too few to hide the latency.
 static int chains_of(const TileTarget *t, int rows, int vectors)
@@ -73,6 +73,13 @@ static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
 {
     if (kind->dot == DOT_NONE)
         buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
+    else if (kind->form == FORM_WIDE)
+        buf_printf(out, " %c%d%d = cameo_wide_dot(%c%d%d, a%d, b%d);", sum, i, v, sum, i, v, i, v);
+    else if (kind->form == FORM_NEAR)
+        buf_printf(out,
+                   " %c%d%d = cameo_near(%c%d%d, zero + x[%d], zero + x[%d + CAMEO_TILE_ROWS], "
+                   "b%d, z[%d]);",
+                   sum, i, v, sum, i, v, i, i, v, v);
     else if (kind->dot == DOT_FIRST)
         buf_printf(out, " %c%d%d = cameo_dot(%c%d%d, zero + x[%d], b%d);", sum, i, v, sum, i, v, i,
                    v);
@@ -81,28 +88,53 @@ static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
                    i);
 }
 
+// Numbers of k that are multiplied at once.
+static int numbers_of(const TileKind *kind)
+{
+    return kind->form == FORM_NEAR ? 2 : 1;
+}
+
+// Vectors of registers for one of b.
+static int parts_of(const TileKind *kind)
+{
+    return kind->form == FORM_WIDE ? 2 : 1;
+}
+
+static void print_vector(Buf *out, const TileKind *kind, int v)
+{
+    if (kind->form == FORM_WIDE)
+        buf_printf(out, "cameo_wide_%s((const cameo_word *)y + %d * (CAMEO_LANES / 2))",
+                   kind->dot == DOT_FIRST ? "signed" : "unsigned", v);
+    else if (kind->apart)
+        buf_printf(out, "*(const %s *)(y + %d * next)", kind->vector, v);
+    else
+        buf_printf(out, "y[%d]", v);
+}
+
 static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors,
                        int k, char sum)
 {
-    buf_printf(out, "        {\n            const %s *x = a + %d * CAMEO_TILE_ROWS;\n",
-               kind->element, k);
+    const int numbers = numbers_of(kind);
+    buf_printf(out, "        {\n            const %s *x = a + %d * CAMEO_TILE_ROWS;\n", kind->first,
+               numbers * k);
     if (kind->apart)
         buf_printf(out, "            const %s *y = b + at[%d];\n", kind->element, k);
     else
-        buf_printf(out, "            const %s *y = (const %s *)(b + at[%d]);\n", kind->vector,
-                   kind->vector, k);
+        for (int i = 0; i < numbers; i++)
+            buf_printf(out, "            const %s *%c = (const %s *)(b + at[%d]);\n", kind->vector,
+                       'y' + i, kind->vector, numbers * k + i);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
-    for (int v = 0; v < vectors; v++)
-        if (kind->apart)
-            buf_printf(out, "%sb%d = *(const %s *)(y + %d * next)", v ? ", " : "", v, kind->vector,
-                       v);
-        else
-            buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
+    for (int v = 0; v < vectors * parts_of(kind); v++) {
+        buf_printf(out, "%sb%d = ", v ? ", " : "", v);
+        print_vector(out, kind, v);
+    }
     buf_printf(out, ";\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "           ");
-        for (int v = 0; v < vectors; v++)
+        if (kind->form == FORM_WIDE)
+            buf_printf(out, " const %s a%d = cameo_wide_number(x[%d]);", kind->vector, i, i);
+        for (int v = 0; v < vectors * parts_of(kind); v++)
             print_sum(out, kind, sum, i, v);
         buf_printf(out, "\n");
     }
@@ -111,7 +143,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
 
 static void print_loop(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
-    const int chains = chains_of(t, rows, vectors);
+    const int chains = chains_of(t, rows, vectors * parts_of(kind)), numbers = numbers_of(kind);
     // Few sums leave registers free, and two chains of them take turns.
     const int step = t->step == 1 && chains == 2 ? 4 : t->step;
     if (step > 1) {
@@ -119,12 +151,16 @@ static void print_loop(Buf *out, const TileKind *kind, const TileTarget *t, int 
         buf_printf(out, "        __builtin_prefetch(a + %d * CAMEO_TILE_ROWS);\n", t->ahead);
         for (int k = 0; k < step; k++)
             print_step(out, kind, t, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
-        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", step,
-                   step);
+        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;
+        at += %d;
+    }
+", numbers * step,
+                   numbers * step);
     }
     buf_printf(out, "    for (; k > 0; k--) {\n");
     print_step(out, kind, t, rows, vectors, 0, 'c');
-    buf_printf(out, "        a += CAMEO_TILE_ROWS;\n        at++;\n    }\n");
+    buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n", numbers,
+               numbers);
 }
 
 static const char *finish_parameter(const TileKind *kind)
@@ -225,24 +261,28 @@ static void print_end(Buf *out, const TileKind *kind, const TileTarget *t, int r
 
 void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
-    const char *vec = kind->vector, *element = kind->element, *number = kind->number;
+    const char *vec = kind->vector, *number = kind->number;
+    const int chains = chains_of(t, rows, vectors * parts_of(kind)),
+              held = vectors * parts_of(kind);
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_%d_%d(\n"
                "    int64_t k, const %s *restrict a, const %s *restrict b,%s\n"
                "    const int64_t *restrict at, int64_t ahead, %s *restrict c, int64_t ldc,\n"
                "    int64_t width, %sint more%s)\n{\n"
                "    const %s zero = {0};\n    %s ",
-               kind->name, rows, vectors, element, element, kind->apart ? " int64_t next," : "",
-               number, kind->apart ? "int whole, " : "", finish_parameter(kind), vec, vec);
-    const int chains = chains_of(t, rows, vectors);
-    for (int i = 0; i < chains * rows * vectors; i++)
-        buf_printf(out, "%s%c%d%d = zero", i ? ", " : "", i < rows * vectors ? 'c' : 'd',
-                   i / vectors % rows, i % vectors);
+               kind->name, rows, vectors, kind->first, kind->element,
+               kind->apart ? " int64_t next," : "", number, kind->apart ? "int whole, " : "",
+               finish_parameter(kind), vec, vec);
+    for (int i = 0; i < chains * rows * held; i++)
+        buf_printf(out, "%s%c%d%d = zero", i ? ", " : "", i < rows * held ? 'c' : 'd',
+                   i / held % rows, i % held);
     buf_printf(out, ";\n");
     print_loop(out, kind, t, rows, vectors);
-    for (int i = 0; i < rows * vectors && chains == 2; i++)
-        buf_printf(out, "    c%d%d += d%d%d;\n", i / vectors, i % vectors, i / vectors,
-                   i % vectors);
+    for (int i = 0; i < rows * held && chains == 2; i++)
+        buf_printf(out, "    c%d%d += d%d%d;\n", i / held, i % held, i / held, i % held);
+    for (int i = 0; i < rows * vectors && kind->form == FORM_WIDE; i++)
+        buf_printf(out, "    c%d%d = cameo_wide_join(c%d%d, c%d%d);\n", i / vectors, i % vectors,
+                   i / vectors, 2 * (i % vectors), i / vectors, 2 * (i % vectors) + 1);
     if (!kind->apart)
         buf_printf(out,
                    "    %s edge[%d];\n"

@@ -24,13 +24,19 @@ typedef enum TileTable { TILES_OF_FLOATS, TILES_OF_BYTES, TILES_OF_WINDOWS } Til
 // cameo_dot of four bytes each, of which those of its first operand have no sign.
 typedef enum TileDot { DOT_NONE, DOT_FIRST /* a has none */, DOT_SECOND /* b has none */ } TileDot;
 
+// How a tile over bytes multiplies: by cameo_dot, or pairs of 16 bits, four to a number of a, which
+// are widened before; a vector of b is widened in two halves, once for all rows, and each half has
+// its own sums until the end. Near: two numbers of k at once, by cameo_near.
+typedef enum TileForm { FORM_WORDS, FORM_WIDE, FORM_NEAR } TileForm;
+
 typedef struct TileKind {
     TileTable table;
-    const char *name;             // of the functions and their type
-    const char *element, *number; // C types of what the factors and the sums are made of
-    const char *vector;
+    const char *name;            // of the functions and their type
+    const char *first, *element; // C types of what the factors a and b
+    const char *number, *vector; // and the sums are made of
     TileDot dot;
-    bool apart; // vectors of b are `next` numbers from one another, those of c `width`
+    bool apart;    // vectors of b are `next` numbers from one another, those of c `width`
+    TileForm form; // of bytes
 } TileKind;
 
 // A product of so many rows and columns: tiles of the greatest size, and of what is left at its

@@ -27,6 +27,14 @@ class Net(programs.Network):
         edge = np.iinfo(dtype)
         return self.random.integers(edge.min, edge.max, shape, dtype, endpoint=True)
 
+    def gathered(self, dtype, *shape):
+        """Most of them near the middle, as weights are, so that few sums of neighbours are large; some are greatest."""
+        edge = np.iinfo(dtype)
+        middle = (int(edge.min) + int(edge.max) + 1) / 2
+        spread = self.random.normal(middle, self.one_of(10, 30), shape)
+        spread[self.random.random(shape) < 0.01] = edge.max
+        return np.clip(np.rint(spread), edge.min, edge.max).astype(dtype)
+
     def input(self, value):
         name = f"x{len(self.inputs)}"
         self.feeds[name] = value
@@ -61,7 +69,9 @@ class Net(programs.Network):
         m, n, k = self.size(), self.size(), int(self.one_of(4, 5, 6, 7, 8, 30, 65, 200, 1030, 1100))
         ta, tb = self.one_of(np.uint8, np.int8), self.one_of(np.uint8, np.int8)
         batch = self.one_of((), (), (2,))
-        a, b = self.bytes(ta, *batch, m, k), self.bytes(tb, k, n)
+        a, b = self.bytes(ta, *batch, m, k), (self.bytes if self.random.integers(2) else self.gathered)(tb, k, n)
+        if self.random.integers(2):
+            a[..., self.random.random(k) < 0.5] = np.iinfo(ta).max
         za, zb = self.zero(ta), self.zero(tb, *self.one_of((), (n,)))
         sums = (a.astype(np.int64) - za.astype(np.int64)) @ (b.astype(np.int64) - zb.astype(np.int64))
         za = self.input(za) if self.random.integers(3) == 0 else self.weight(za)
@@ -130,7 +140,8 @@ def variants(scratch):
     # As on a system that does not give the matrix registers away: what is packed for them is multiplied by vectors.
     without = programs.compiler(scratch, "without_registers", "gcc -U__linux__")
     return [["--cpu", "native"], ["--cpu", "x86-64-v3"] if x86 else [], ["--cpu", "x86-64"] if x86 else [],
-            ["--no-override"], ["--cpu", "native", "--cc", clang], ["--cpu", "x86-64-v3", "--cc", clang] if x86 else [],
+            ["--cpu", "x86-64-v2"] if x86 else [], ["--no-override"],
+            ["--cpu", "native", "--cc", clang], ["--cpu", "x86-64-v3", "--cc", clang] if x86 else [],
             ["--cpu", "x86-64-v4"] if x86 and programs.has_flag("avx512bw") else [],
             ["--cpu", "native", "--cc", without]] + ([["--cpu", "native", "--cc", checked]] if checked else [])
 
@@ -148,7 +159,7 @@ def compare(net, outputs, options):
 
 
 def main():
-    args = programs.arguments(programs=9, nodes=15)
+    args = programs.arguments(programs=10, nodes=15)
 
     def draw(random, _):
         net = Net(random)
