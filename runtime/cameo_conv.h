@@ -404,9 +404,8 @@ typedef struct cameo_conv_block {
 /* Bytes from the weights of row m, of those from m0 to m1, to what the first tile asks for that
  * reads them: those of the next rows, which lie behind them, or of the first ones for the next
  * values of k. */
-static inline __attribute__((unused)) int64_t cameo_conv_ahead(const cameo_conv_block *b,
-                                                               int64_t m0, int64_t m1, int64_t m,
-                                                               const float *a)
+static inline __attribute__((unused)) int64_t
+cameo_conv_ahead(const cameo_conv_block *b, int64_t m0, int64_t m1, int64_t m, const float *a)
 {
     const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS, k = b->k0 + b->nk;
     const int64_t left = b->all - k, depth = left < CAMEO_CONV_K ? left : CAMEO_CONV_K;
@@ -553,8 +552,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
 }
 
 /* Some rows from m0 on, for the last values of k. Returns where they end. */
-static inline __attribute__((unused)) int64_t cameo_conv_rows_end(const cameo_conv_block *b,
-                                                                  int64_t m0)
+static __attribute__((noinline, unused)) int64_t cameo_conv_rows_end(const cameo_conv_block *b,
+                                                                     int64_t m0)
 {
     const int64_t left = b->high - m0;
     const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_TILE_ROWS;
@@ -608,7 +607,8 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
 }
 
 /* Where the block that begins at n ends: a short rest joins the last. */
-static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t all, int64_t width)
+static __attribute__((noinline, unused)) int64_t cameo_conv_end(int64_t n, int64_t all,
+                                                                int64_t width)
 {
     return all - n < width * 5 / 4 ? all : n + width;
 }
