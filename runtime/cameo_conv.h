@@ -611,8 +611,8 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
 }
 
 /* Some rows from m0 on, for the last values of k. Returns where they end. */
-static inline __attribute__((unused)) int64_t cameo_conv_rows_end(const cameo_conv_block *b,
-                                                                  int64_t m0)
+static __attribute__((noinline, unused)) int64_t cameo_conv_rows_end(const cameo_conv_block *b,
+                                                                     int64_t m0)
 {
     const int64_t left = b->high - m0;
     const int few = CAMEO_CONV_NEAR || cameo_conv_few(b);
@@ -667,7 +667,8 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
 }
 
 /* Where the block that begins at n ends: a short rest joins the last. */
-static inline __attribute__((unused)) int64_t cameo_conv_end(int64_t n, int64_t all, int64_t width)
+static __attribute__((noinline, unused)) int64_t cameo_conv_end(int64_t n, int64_t all,
+                                                                int64_t width)
 {
     return all - n < width * 5 / 4 ? all : n + width;
 }

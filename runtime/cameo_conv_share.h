@@ -62,16 +62,15 @@ static inline __attribute__((unused)) int64_t cameo_conv_makes(int64_t mode, int
 }
 
 /* unit: rows of one, a multiple of CAMEO_TILE_ROWS, where each share makes its panels. */
-static inline __attribute__((unused)) int64_t cameo_conv_units(int64_t mode, int64_t rows,
-                                                               int64_t unit, int64_t all)
+static __attribute__((noinline, unused)) int64_t cameo_conv_units(int64_t mode, int64_t rows,
+                                                                  int64_t unit, int64_t all)
 {
     unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
     return mode >= CAMEO_CONV_COLUMNS ? cameo_conv_blocks(all, mode) : (rows + unit - 1) / unit;
 }
 
-static inline __attribute__((unused)) cameo_conv_cut cameo_conv_share(int64_t mode, int64_t rows,
-                                                                      int64_t unit, int64_t all,
-                                                                      int64_t from, int64_t to)
+static __attribute__((noinline, unused)) cameo_conv_cut
+cameo_conv_share(int64_t mode, int64_t rows, int64_t unit, int64_t all, int64_t from, int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
     unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
@@ -94,7 +93,8 @@ static inline __attribute__((unused)) int cameo_conv_copies_rows(const cameo_con
            g->in[0] == 1 && cameo_conv_reach(g, 1) >= CAMEO_CONV_DOWN;
 }
 
-static inline __attribute__((unused)) int64_t cameo_conv_copies(const cameo_conv *g, int64_t mode)
+static __attribute__((noinline, unused)) int64_t cameo_conv_copies(const cameo_conv *g,
+                                                                   int64_t mode)
 {
     return cameo_conv_copies_rows(g, mode) ? cameo_conv_reach(g, 1) : g->channels;
 }

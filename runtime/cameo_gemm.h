@@ -33,9 +33,8 @@ static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t 
 
 /* What is read next, and how its lines are asked for while m rows are multiplied: few rows ask for
  * b itself, further on; more for the next panel, each tile for as many lines as it has rows. */
-static inline __attribute__((unused)) int64_t cameo_gemm_ahead(int64_t rows, int64_t tile,
-                                                               int64_t k, const float *a,
-                                                               const float *next)
+static inline __attribute__((unused)) int64_t
+cameo_gemm_ahead(int64_t rows, int64_t tile, int64_t k, const float *a, const float *next)
 {
     enum { PARTS = CAMEO_TILE_COLUMNS / CAMEO_TILE_ROWS };
     if (!next || tile >= PARTS || rows <= CAMEO_FEW_ROWS)
@@ -247,14 +246,14 @@ typedef struct cameo_rectangle {
     int64_t m0, m1, n0, n1;
 } cameo_rectangle;
 
-static inline __attribute__((unused)) int64_t cameo_gemm_units(int64_t m, int64_t n)
+static __attribute__((noinline, unused)) int64_t cameo_gemm_units(int64_t m, int64_t n)
 {
     return m >= CAMEO_GEMM_TALL ? (m + CAMEO_GEMM_M - 2) / CAMEO_GEMM_M
                                 : (n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS;
 }
 
-static inline __attribute__((unused)) cameo_rectangle cameo_gemm_share(int64_t m, int64_t n,
-                                                                       int64_t from, int64_t to)
+static __attribute__((noinline, unused)) cameo_rectangle cameo_gemm_share(int64_t m, int64_t n,
+                                                                          int64_t from, int64_t to)
 {
     const int tall = m >= CAMEO_GEMM_TALL;
     const int64_t unit = tall ? CAMEO_GEMM_M : CAMEO_TILE_COLUMNS, end = tall ? m : n;

@@ -67,7 +67,7 @@ static inline __attribute__((unused)) void cameo_winograd_size(cameo_winograd *f
     f->sum = CAMEO_WINOGRAD_ROWS * f->width + CAMEO_WINOGRAD_GAP;
 }
 
-static inline __attribute__((unused)) void
+static __attribute__((noinline, unused)) void
 cameo_winograd_plan(const cameo_conv *g, const cameo_winograd_kind *kind, cameo_winograd *f)
 {
     const int64_t m = kind->m;
@@ -79,8 +79,8 @@ cameo_winograd_plan(const cameo_conv *g, const cameo_winograd_kind *kind, cameo_
 }
 
 /* Where the block that begins with tile t ends, of tiles before `end`. */
-static inline __attribute__((unused)) int64_t cameo_winograd_end(const cameo_winograd *f, int64_t t,
-                                                                 int64_t end)
+static __attribute__((noinline, unused)) int64_t cameo_winograd_end(const cameo_winograd *f,
+                                                                    int64_t t, int64_t end)
 {
     const int64_t next = end - t < CAMEO_WINOGRAD_TILES ? end : t + CAMEO_WINOGRAD_TILES;
     return t < f->few && next > f->few ? f->few : next;
@@ -121,8 +121,8 @@ static inline __attribute__((unused)) int64_t cameo_winograd_cut(const cameo_win
 
 /* The first row of y of a share that begins with unit `unit`: so many rows are one as are made
  * between two transforms. */
-static inline __attribute__((unused)) int64_t cameo_winograd_from(const cameo_winograd *f,
-                                                                  int64_t unit)
+static __attribute__((noinline, unused)) int64_t cameo_winograd_from(const cameo_winograd *f,
+                                                                     int64_t unit)
 {
     const int64_t row = unit * CAMEO_WINOGRAD_ROWS;
     return row < f->g->rows ? row : f->g->rows;
@@ -348,17 +348,18 @@ static __attribute__((noinline, unused)) void cameo_winograd_begin(const cameo_w
  */
 
 /* The form of the block that begins with tile t0 alone: no wider than its tiles. */
-static inline __attribute__((unused)) void cameo_winograd_only(const cameo_winograd *f, int64_t t0,
-                                                               cameo_winograd *to)
+static __attribute__((noinline, unused)) void cameo_winograd_only(const cameo_winograd *f,
+                                                                  int64_t t0, cameo_winograd *to)
 {
     *to = *f;
     cameo_winograd_size(to, f->tiles - t0);
 }
 
 /* That block, of a form of its own. made: tiles of all blocks, those before it being whole. */
-static inline __attribute__((unused)) void cameo_winograd_take(const cameo_winograd *only,
-                                                               int64_t t0, int64_t t1, float *made,
-                                                               float *sums, cameo_winograd_block *b)
+static __attribute__((noinline, unused)) void cameo_winograd_take(const cameo_winograd *only,
+                                                                  int64_t t0, int64_t t1,
+                                                                  float *made, float *sums,
+                                                                  cameo_winograd_block *b)
 {
     const int64_t whole = only->g->channels * CAMEO_WINOGRAD_TILES + CAMEO_WINOGRAD_GAP;
     cameo_winograd_block_of(only, t0, t1,

@@ -482,17 +482,23 @@ static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i,
     return f->scale ? (float)(f->scale[group * w->rows + i] * (double)*from) : *from;
 }
 
+// Rows of one panel after the other: so many lines of memory are read and one is written at a time.
 static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const StoredF32 *from,
                         float *to)
 {
     const int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, size = w->k.size;
     for (int64_t g = 0; g < w->groups.size; g++)
-        for (int64_t k = 0; k < size; k++) {
-            const StoredF32 *column = column_of(w, from, g, k);
-            for (int64_t i = 0; i < w->rows; i++)
-                to[g * c->block + (c->split ? split_conv_at(w->rows, size, i, k)
-                                            : conv_packed_at(panels, size, i, k))] =
-                    scaled(w, f, g, i, column + i * w->row);
+        for (int64_t begin = 0; begin < w->rows; begin += TILE_ROWS) {
+            const int64_t end = begin + TILE_ROWS < w->rows ? begin + TILE_ROWS : w->rows;
+            for (int64_t k = 0; k < size; k++) {
+                const StoredF32 *column = column_of(w, from, g, k);
+                float *panel = to + g * c->block;
+                if (!c->split)
+                    panel += conv_packed_at(panels, size, begin, k) - begin;
+                for (int64_t i = begin; i < end; i++)
+                    panel[c->split ? split_conv_at(w->rows, size, i, k) : i] =
+                        scaled(w, f, g, i, column + i * w->row);
+            }
         }
 }
 

@@ -316,11 +316,15 @@ static bool pack_weights(Match *m, Str *error)
     float *to = calloc((size_t)(k * columns), sizeof *to);
     if (!to)
         return true; // as it is, then
-    for (int64_t j = 0; j < n; j++) {
-        int64_t begin = j / WIDTH * WIDTH, left = columns - begin;
-        int64_t width = left < WIDTH ? left : WIDTH;
-        for (int64_t i = 0; i < k; i++)
-            to[begin * k + i * width + j - begin] = from[i * bk + j * bn];
+    for (int64_t begin = 0; begin < n; begin += WIDTH) {
+        const int64_t left = columns - begin, width = left < WIDTH ? left : WIDTH;
+        const int64_t used = n - begin < width ? n - begin : width;
+        for (int64_t i = 0; i < k; i++) {
+            float *row = to + begin * k + i * width;
+            const StoredF32 *at = from + i * bk + begin * bn;
+            for (int64_t j = 0; j < used; j++)
+                row[j] = at[j * bn];
+        }
     }
     m->o.split = m->o.split && split_takes(to, k * columns);
     m->o.packed = constants_weight(m->mod, m->o.b->buffer, 2, dims, to);

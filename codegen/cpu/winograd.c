@@ -385,34 +385,49 @@ static const double of_plane[PLANE][WINDOW] = {
     {0, 0, 0, 0, 1},
 };
 
-// What number j of a window of so many gives at place i of the n that tiles have.
-static double given(int64_t window, int64_t n, int64_t i, int64_t j)
+// What the numbers of a window of so many give at each of the n places that tiles have.
+static const double *given(int64_t window, int64_t n)
 {
-    if (n == PLANE)
-        return of_plane[i][j];
-    return window == WINDOW ? of_five[i][j] : of_window[n == MOST][i][j];
+    return n == PLANE ? of_plane[0] : window == WINDOW ? of_five[0] : of_window[n == MOST][0];
 }
 
-static void transform_line(int64_t window, int64_t n, const float *from, double *to)
+static inline __attribute__((always_inline)) void transform_line(int64_t window, int64_t n,
+                                                                 const float *from, double *to)
 {
-    for (int64_t i = 0; i < n; i++) {
+    const double *at = given(window, n);
+    for (int64_t i = 0; i < n; i++, at += window) {
         to[i] = 0;
         for (int64_t j = 0; j < window; j++)
-            to[i] += given(window, n, i, j) * from[j];
+            to[i] += at[j] * from[j];
     }
 }
 
-static void transform(int64_t window, int64_t n, const float *from, double to[MOST * MOST])
+// Down the window, whose rows' numbers are at each place of theirs already, and for each of these.
+static inline __attribute__((always_inline)) void
+transform_of(int64_t window, int64_t n, const float *from, double to[MOST * MOST])
 {
+    const double *at = given(window, n);
     double rows[WINDOW][MOST];
     for (int64_t r = 0; r < window; r++)
         transform_line(window, n, from + r * window, rows[r]);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
-            to[i * n + j] = 0;
+            double sum = 0;
             for (int64_t r = 0; r < window; r++)
-                to[i * n + j] += given(window, n, i, r) * rows[r][j];
+                sum += at[i * window + r] * rows[r][j];
+            to[i * n + j] = sum;
         }
+}
+
+// Sizes that compilers know are several times as quick.
+static void transform(int64_t window, int64_t n, const float *from, double to[MOST * MOST])
+{
+    if (window == 3 && n == MOST)
+        transform_of(3, MOST, from, to);
+    else if (window == 3)
+        transform_of(3, 4, from, to);
+    else
+        transform_of(window, n, from, to);
 }
 
 // For every WINOGRAD_ROWS rows one place after the other, in it panels of TILE_ROWS rows.
@@ -420,24 +435,28 @@ void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels
                    float *to)
 {
     const int64_t places = winograd_places(c), padded = (rows + TILE_ROWS - 1) / TILE_ROWS;
-    const int64_t window = winograd_window(c);
+    const int64_t window = winograd_window(c), side = winograd_side(c);
     const int64_t group = places * padded * TILE_ROWS * channels;
     memset(to, 0, (size_t)(groups * group) * sizeof *to);
     for (int64_t g = 0; g < groups; g++, to += group)
-        for (int64_t i = 0; i < rows; i++) {
-            const int64_t begin = i / WINOGRAD_ROWS * WINOGRAD_ROWS,
-                          left = padded * TILE_ROWS - begin;
-            const int64_t height = left < WINOGRAD_ROWS ? left : WINOGRAD_ROWS, within = i - begin;
-            float *row = to + begin * places * channels +
-                         within / TILE_ROWS * TILE_ROWS * channels + within % TILE_ROWS;
-            for (int64_t k = 0; k < channels; k++, from += window) {
-                double at[MOST * MOST];
-                if (c->line)
-                    transform_line(c->line, places, from, at);
-                else
-                    transform(winograd_side(c), c->tile + winograd_side(c) - 1, from, at);
-                for (int64_t p = 0; p < places; p++)
-                    row[p * height * channels + k * TILE_ROWS] = (float)at[p];
-            }
+        for (int64_t i = 0; i < rows; i += TILE_ROWS) {
+            const int64_t begin = i / WINOGRAD_ROWS * WINOGRAD_ROWS;
+            const int64_t left = padded * TILE_ROWS - begin;
+            const int64_t height = left < WINOGRAD_ROWS ? left : WINOGRAD_ROWS;
+            const int64_t used = rows - i < TILE_ROWS ? rows - i : TILE_ROWS;
+            float *panel = to + (begin * places + i - begin) * channels;
+            for (int64_t k = 0; k < channels; k++)
+                for (int64_t r = 0; r < used; r++) {
+                    const float *at = from + (r * channels + k) * window;
+                    float *row = panel + k * TILE_ROWS + r;
+                    double given_at[MOST * MOST];
+                    if (c->line)
+                        transform_line(c->line, places, at, given_at);
+                    else
+                        transform(side, c->tile + side - 1, at, given_at);
+                    for (int64_t p = 0; p < places; p++)
+                        row[p * height * channels] = (float)given_at[p];
+                }
+            from += used * channels * window;
         }
 }
