@@ -10,10 +10,10 @@
 
 #include "codegen/cpu/tiles.h"
 
-// Where sums, vectors and the number take every register, a turn of the loop is one value of k: of
-// several gcc makes numbers of the next where sums of this one are, and moves sums to memory.
 enum { LINE = 64 }; // bytes that come from memory together
 
+// Where sums, vectors and the number take every register, a turn of the loop is one value of k: of
+// several gcc makes numbers of the next where sums of this one are, and moves sums to memory.
 static const TileTarget targets[] = {
     {"defined(__AVX512F__)", 16, 8, 3, 2, 96}, // 32 registers: 24 sums, 3 vectors, 1 number
     {"defined(__AVX__)", 8, 4, 3, 1, 32},      // 16 registers: 12 sums, 3 vectors, 1 number
@@ -151,11 +151,8 @@ static void print_loop(Buf *out, const TileKind *kind, const TileTarget *t, int 
         buf_printf(out, "        __builtin_prefetch(a + %d * CAMEO_TILE_ROWS);\n", t->ahead);
         for (int k = 0; k < step; k++)
             print_step(out, kind, t, rows, vectors, k, k % 2 && chains == 2 ? 'd' : 'c');
-        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;
-        at += %d;
-    }
-", numbers * step,
-                   numbers * step);
+        buf_printf(out, "        a += %d * CAMEO_TILE_ROWS;\n        at += %d;\n    }\n",
+                   numbers * step, numbers * step);
     }
     buf_printf(out, "    for (; k > 0; k--) {\n");
     print_step(out, kind, t, rows, vectors, 0, 'c');
