@@ -101,7 +101,9 @@ static inline __attribute__((unused)) void cameo_split_conv_tiles(const cameo_sp
                 const int64_t height = end - i < CAMEO_ROWS ? end - i : CAMEO_ROWS;
                 const int64_t width = s->width - j < PANEL ? s->width - j : PANEL;
                 cameo_finish finish;
-                cameo_tiles[height - 1][cameo_conv_lanes(width, 1) / CAMEO_LANES - 1](
+                /* Whole tiles: those of fewer vectors may sum in two chains, and where columns end
+                 * depends on what threads share. */
+                cameo_tiles[height - 1][CAMEO_VECTORS - 1](
                     s->nk, a + i - m, panels + j * CAMEO_CONV_K, at, 0,
                     c->y + i * c->row + s->n + j, c->row, width, s->k0 > 0,
                     cameo_conv_finish(&block, i, s->n + j, &finish));

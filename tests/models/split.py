@@ -19,6 +19,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import programs
+
 ROWS = (80, 81, 95, 96, 97, 112, 127, 128, 129, 130, 200, 255, 256, 300, 511, 512, 513, 590, 600, 700)
 WORST, TINY = 16, 2.0**-126
 TURNS = ([], ["--cc", "clang-19"], ["--cpu", "x86-64-v3,native"], [])
@@ -134,12 +136,14 @@ def hold(doc, what, program, turns, bounds_of, check):
             (plain,), _ = run(cameo, folder, [*options, "--no-split"], (1,), args.nodes)
         bounds = bounds_of(report)
         by_terms += len(bounds)
+        if not programs.has_flag("amx_bf16"):  # tiles of float32, which err as these do
+            bounds = {}
         for n, (name, case) in enumerate(cases):
             faults += check(f"program {i}, {name}", case, terms[n], plain[n], bounds.get(f"y{n}"))
             if any(terms[n].tobytes() != other[n].tobytes() for other in others):
                 faults.append(f"program {i}, {name}: other bits with other threads")
     print("\n".join(faults + [f"{args.programs * args.nodes} {what}, {by_terms} of them by terms, {len(faults)} faults"]))
-    if not by_terms:
+    if not (by_terms and programs.has_flag("amx_bf16")):
         print("no matrix registers here: tiles of float32 were compared with themselves")
     return 1 if faults else 0
 
