@@ -22,11 +22,15 @@ import argparse
 import logging
 import math
 import pathlib
+import sys
 import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
+import exact_bytes
 
 
 class Net:
@@ -84,8 +88,8 @@ class Net:
         import onnxruntime
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options,
-                                               providers=["CPUExecutionProvider"])
+        model = exact_bytes.exact(onnx.load(folder / "model.onnx"))
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return session.run(None, self.feeds)
 
 

@@ -23,6 +23,9 @@ from onnx import helper, numpy_helper
 
 from draw import DIMS, Draw
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
+from exact_bytes import exact
+
 ort.set_default_logger_severity(4)
 def feeds(rng, t, dtype):
     most = float(ml_dtypes.finfo(dtype).max)
@@ -75,7 +78,7 @@ def rounded(model):
 def session_of(model):
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(exact(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 class Found(typing.NamedTuple):
