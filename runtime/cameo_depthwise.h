@@ -149,18 +149,87 @@ static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
 
 /* ---- from x itself ---- */
 
+#ifdef __clang__
+#define CAMEO_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CAMEO_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (cameo_mask){__VA_ARGS__})
+#endif
+
+/* Every second number of two vectors, in the order that is one instruction: where those within
+ * halves of vectors alone are, halves by turns. cameo_pair_lane: whose place lane i has. */
+#if defined __AVX__ && !defined __AVX512F__
+enum { CAMEO_BORDERS_APART = 1 }; /* masks would take registers where none is needed */
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
+{
+    __asm__("" : "+x"(v)); /* else each of its products reads it from memory */
+    return v;
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_even(cameo_vec a,
+                                                                               cameo_vec b)
+{
+    return CAMEO_SHUFFLE(a, b, 0, 2, 8, 10, 4, 6, 12, 14);
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_odd(cameo_vec a,
+                                                                              cameo_vec b)
+{
+    return CAMEO_SHUFFLE(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_ordered(cameo_vec v)
+{
+    return CAMEO_SHUFFLE(v, v, 0, 1, 4, 5, 2, 3, 6, 7);
+}
+static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
+{
+    return (i & 1) + (i & 2) * 2 + (i & 4) / 2;
+}
+#else
+enum { CAMEO_BORDERS_APART = 0 };
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
+{
+    return v;
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_even(cameo_vec a,
+                                                                               cameo_vec b)
+{
+    return cameo_even(a, b);
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_odd(cameo_vec a,
+                                                                              cameo_vec b)
+{
+    return cameo_odd(a, b);
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_ordered(cameo_vec v)
+{
+    return v;
+}
+static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
+{
+    return i;
+}
+#endif
+
 /* Where the window's columns, for LANES columns of the output from k on, are inside of x. */
 static inline __attribute__((always_inline)) void
-cameo_masks(const cameo_conv *g, int64_t k, int64_t columns, int stride, cameo_mask *masks)
+cameo_masks(const cameo_conv *g, int64_t k, int64_t columns, int stride, int pairs,
+            cameo_mask *masks)
 {
     cameo_mask lanes;
     for (int i = 0; i < CAMEO_LANES; i++)
-        lanes[i] = i * stride;
+        lanes[i] = (pairs ? cameo_pair_lane(i) : i) * stride;
     for (int64_t b = 0; b < columns; b++) {
         const int64_t from = k * stride + b * g->dilation[2] - g->pad[2];
         const cameo_mask at = lanes + (int)from;
         masks[b] = (at >= 0) & (at < (int)g->in[2]);
     }
+}
+
+/* Is no column of the window, for LANES columns of the output from k on, outside of x? */
+static inline __attribute__((always_inline)) int cameo_is_inside(const cameo_conv *g, int64_t k,
+                                                                 int64_t columns, int stride)
+{
+    const int64_t from = k * stride - g->pad[2];
+    const int64_t last = from + (CAMEO_LANES - 1) * stride + (columns - 1) * g->dilation[2];
+    return from >= 0 && last < g->in[2];
 }
 
 /* LANES elements of x, `stride` apart, 0 where they are none. */
@@ -181,7 +250,7 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
     const cameo_conv *c = g->sizes;
     cameo_mask masks[CAMEO_WINDOW];
     const cameo_ends ends = cameo_plane_ends(p);
-    cameo_masks(c, k, columns, stride, masks);
+    cameo_masks(c, k, columns, stride, 0, masks);
     x += k * stride - c->pad[2];
     for (int64_t i = j; i < j + n; i++) {
         cameo_vec sum = {0};
@@ -213,7 +282,8 @@ static inline __attribute__((always_inline)) void cameo_window_lanes(const float
 static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_planes *g,
                                                                  const float *x, const float *w,
                                                                  int64_t j, int64_t n, int64_t k,
-                                                                 cameo_plane *p, int size)
+                                                                 cameo_plane *p, int size,
+                                                                 int inside)
 {
     const cameo_conv *c = g->sizes;
     const int64_t in = c->in[1], step = c->step[1], apart = c->dilation[2], ahead = g->ahead;
@@ -222,7 +292,7 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
     cameo_vec sums[5] = {{0}, {0}, {0}, {0}, {0}};
     cameo_vec window[25];
     cameo_mask masks[5];
-    cameo_masks(c, k, size, 1, masks);
+    cameo_masks(c, k, size, 1, 0, masks);
     cameo_window_lanes(w, size * size, window);
     x += k - c->pad[2];
     for (int64_t i = j + 1 - size; i < j + n; i++) {
@@ -232,7 +302,9 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
             const float *row = x + q * step;
             __builtin_prefetch(row + ahead);
             for (int b = 0; b < size; b++) {
-                const cameo_vec e = cameo_take(row + b * apart, 1, masks[b]);
+                const cameo_vec e =
+                    cameo_held(inside ? *(const cameo_vec *)(row + b * apart)
+                                      : cameo_take(row + b * apart, 1, masks[b]));
                 for (int a = 0; a < size; a++)
                     of_row[a] += window[a * size + b] * e;
             }
@@ -247,15 +319,17 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
 
 /* size vectors of every second element from x on, each one element further. */
 static inline __attribute__((always_inline)) void
-cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int size)
+cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int size, int inside)
 {
     for (int b = 0; b < size; b += 2) {
-        const cameo_vec l = *(const cameo_vec *)(x + b);
-        const cameo_vec h = *(const cameo_vec *)(x + b + CAMEO_LANES);
-        to[b] = (cameo_vec)((cameo_mask)cameo_even(l, h) & masks[b]);
+        const cameo_vec l = cameo_held(*(const cameo_vec *)(x + b));
+        const cameo_vec h = cameo_held(*(const cameo_vec *)(x + b + CAMEO_LANES));
+        to[b] = cameo_pair_even(l, h);
         if (b + 1 < size)
-            to[b + 1] = (cameo_vec)((cameo_mask)cameo_odd(l, h) & masks[b + 1]);
+            to[b + 1] = cameo_pair_odd(l, h);
     }
+    for (int b = 0; b < size && !inside; b++)
+        to[b] = (cameo_vec)((cameo_mask)to[b] & masks[b]);
 }
 
 /* The same of a window of an odd size that moves by two elements. Rows of x come in pairs, the
@@ -263,7 +337,8 @@ cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int siz
 static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_planes *g,
                                                                   const float *x, const float *w,
                                                                   int64_t j, int64_t n, int64_t k,
-                                                                  cameo_plane *p, int size)
+                                                                  cameo_plane *p, int size,
+                                                                  int inside)
 {
     const cameo_conv *c = g->sizes;
     const int last = size / 2;
@@ -272,7 +347,7 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
     const cameo_ends ends = cameo_plane_ends(p);
     cameo_vec sums[3] = {{0}, {0}, {0}}, e[5], window[25];
     cameo_mask masks[5];
-    cameo_masks(c, k, size, 2, masks);
+    cameo_masks(c, k, size, 2, 1, masks);
     cameo_window_lanes(w, size * size, window);
     x += 2 * k - c->pad[2];
     for (int64_t i = j; i < j + n + last; i++) {
@@ -281,17 +356,18 @@ static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_pl
         if (q >= 0 && q < in) {
             const float *row = x + q * step;
             __builtin_prefetch(row + ahead);
-            cameo_take_pairs(row, masks, e, size);
+            cameo_take_pairs(row, masks, e, size, inside);
             for (int b = 0; b < size; b++)
                 for (int m = 0; m <= last; m++)
                     of_rows[m] += window[2 * m * size + b] * e[b];
         }
         if (i >= j + last)
-            cameo_plane_store(&ends, (i - last) * columns + k, sums[last - 1] + of_rows[last]);
+            cameo_plane_store(&ends, (i - last) * columns + k,
+                              cameo_pair_ordered(sums[last - 1] + of_rows[last]));
         if (q + 1 >= 0 && q + 1 < in) {
             const float *row = x + (q + 1) * step;
             __builtin_prefetch(row + ahead);
-            cameo_take_pairs(row, masks, e, size);
+            cameo_take_pairs(row, masks, e, size, inside);
             for (int b = 0; b < size; b++)
                 for (int m = 0; m < last; m++)
                     of_rows[m] += window[(2 * m + 1) * size + b] * e[b];
@@ -306,14 +382,20 @@ static __attribute__((noinline, unused)) void cameo_slide_3(const cameo_planes *
                                                             const float *w, int64_t j, int64_t n,
                                                             int64_t k, cameo_plane *p)
 {
-    cameo_slide_of(g, x, w, j, n, k, p, 3);
+    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 3, 1))
+        cameo_slide_of(g, x, w, j, n, k, p, 3, 1);
+    else
+        cameo_slide_of(g, x, w, j, n, k, p, 3, 0);
 }
 
 static __attribute__((noinline, unused)) void cameo_slide_5(const cameo_planes *g, const float *x,
                                                             const float *w, int64_t j, int64_t n,
                                                             int64_t k, cameo_plane *p)
 {
-    cameo_slide_of(g, x, w, j, n, k, p, 5);
+    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 5, 1))
+        cameo_slide_of(g, x, w, j, n, k, p, 5, 1);
+    else
+        cameo_slide_of(g, x, w, j, n, k, p, 5, 0);
 }
 
 static __attribute__((noinline, unused)) void cameo_window_1(const cameo_planes *g, const float *x,
@@ -334,14 +416,20 @@ static __attribute__((noinline, unused)) void cameo_stride_3(const cameo_planes 
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    cameo_stride_of(g, x, w, j, n, k, p, 3);
+    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 3, 2))
+        cameo_stride_of(g, x, w, j, n, k, p, 3, 1);
+    else
+        cameo_stride_of(g, x, w, j, n, k, p, 3, 0);
 }
 
 static __attribute__((noinline, unused)) void cameo_stride_5(const cameo_planes *g, const float *x,
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    cameo_stride_of(g, x, w, j, n, k, p, 5);
+    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 5, 2))
+        cameo_stride_of(g, x, w, j, n, k, p, 5, 1);
+    else
+        cameo_stride_of(g, x, w, j, n, k, p, 5, 0);
 }
 
 /* ---- planes of short rows ---- */
