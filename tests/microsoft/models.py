@@ -35,6 +35,7 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantiz
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "models"), str(TESTS / "conformance"), str(TESTS / "cuda")]
 import real  # noqa: E402
+from exact_bytes import exact  # noqa: E402
 
 QUANTISED = ("mnist", "magika_v3_3", "ultraface_rfb_320", "yolox_nano")
 FORMS = ("qdq", "qoperator", "dynamic")
@@ -70,7 +71,8 @@ def session(path, level, save=None):
     options.graph_optimization_level, options.intra_op_num_threads = level, 1
     if save:
         options.optimized_model_filepath = str(save)
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    model = str(path) if save else exact(onnx.load(path)).SerializeToString()
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def prepare(folder, path):

@@ -4,11 +4,16 @@ A case is one node with random inputs. What it must give comes from onnxruntime 
 off, or from NumPy for what its CPU provider does not take.
 """
 import json
+import pathlib
+import sys
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
+from exact_bytes import exact  # noqa: E402
 
 MS = "com.microsoft"
 onnxruntime.set_default_logger_severity(4)
@@ -22,7 +27,7 @@ def run_onnxruntime(model, feeds):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(exact(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, feeds)
 
 
