@@ -7,9 +7,9 @@ import numpy as np
 from onnx import AttributeProto, TensorProto, helper, numpy_helper, shape_inference
 
 # of each operator: where its factors stand, and their zero points
-FACTORS = {"MatMulInteger": ((0, 2), (1, 3)), "ConvInteger": ((0, 2), (1, 3)), "QLinearMatMul": ((0, 2), (3, 5)),
-           "QLinearConv": ((0, 2), (3, 5)), "MatMulIntegerToFloat": ((0, 4), (1, 5)), "DynamicQuantizeMatMul": ((1, 3),),
-           "QGemm": ((3, 5),), "DynamicQuantizeLSTM": ((1, 9), (2, 11))}
+FACTORS = {"MatMulInteger": ((0, 2), (1, 3)), "ConvInteger": ((0, 2), (1, 3)), "QLinearMatMul": ((3, 5),), "QLinearConv": ((3, 5),),
+           "MatMulIntegerToFloat": ((0, 4), (1, 5)), "DynamicQuantizeMatMul": ((1, 3),), "QGemm": ((3, 5),),
+           "DynamicQuantizeLSTM": ((1, 9), (2, 11))}
 
 
 class Rewriting:
@@ -54,8 +54,8 @@ class Rewriting:
             for a in node.attribute:
                 if a.type == AttributeProto.GRAPH:
                     Rewriting(a.g, self.dtypes).rewrite()
-            # QGemm by int8 on both sides has one kernel, and its sums are whole.
-            signed = node.op_type == "QGemm" and self.dtypes.get(node.input[0]) == TensorProto.INT8
+            # Those that give bytes have kernels for int8 on all sides alone, whose sums are whole.
+            signed = node.op_type.startswith("Q") and self.dtypes.get(node.input[0]) != TensorProto.UINT8
             for factor, zero in FACTORS.get(node.op_type, ()) if not signed else ():
                 self.multiply(node, factor, zero)
             self.nodes.append(node)
