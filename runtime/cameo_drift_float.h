@@ -21,6 +21,8 @@ enum {
 /* A loop behind it has as many lanes as float32 has, though it reads float64 too. */
 #if defined(__clang__) && defined(__AVX512F__)
 #define CAMEO_DRIFT_NARROW_LOOP _Pragma("clang loop vectorize_width(16)")
+#elif defined(__clang__) && defined(__AVX2__)
+#define CAMEO_DRIFT_NARROW_LOOP _Pragma("clang loop vectorize_width(8)")
 #else
 #define CAMEO_DRIFT_NARROW_LOOP
 #endif

@@ -77,8 +77,9 @@ static inline __attribute__((unused)) int cameo_wide_height(int64_t left)
     return rows;
 }
 
-/* Eight rows of eight neighbours of float32, `am` from one row to the next, as columns. */
+/* As many rows as columns of neighbours of float32, `am` from one row to the next, as columns. */
 #if defined(__AVX512F__)
+enum { CAMEO_WIDE_SQUARE = 8 };
 static inline __attribute__((always_inline)) void cameo_wide_turned(const float *from, int64_t am,
                                                                     double *to)
 {
@@ -103,6 +104,25 @@ static inline __attribute__((always_inline)) void cameo_wide_turned(const float 
     for (int i = 0; i < 8; i++)
         *(cameo_wide_vec *)(to + 8 * i) = __builtin_convertvector(w[i], cameo_wide_vec);
 }
+#elif defined(__AVX__)
+enum { CAMEO_WIDE_SQUARE = 4 };
+static inline __attribute__((always_inline)) void cameo_wide_turned(const float *from, int64_t am,
+                                                                    double *to)
+{
+    cameo_wide_narrow v[4], w[4];
+    for (int i = 0; i < 4; i++)
+        v[i] = *(const cameo_wide_narrow *)(from + i * am);
+    for (int i = 0; i < 4; i += 2) {
+        w[i] = __builtin_shufflevector(v[i], v[i + 1], 0, 4, 1, 5);
+        w[i + 1] = __builtin_shufflevector(v[i], v[i + 1], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 4; i++) {
+        const cameo_wide_narrow a = w[i / 2], b = w[i / 2 + 2];
+        v[i] = i % 2 ? __builtin_shufflevector(a, b, 2, 3, 6, 7)
+                     : __builtin_shufflevector(a, b, 0, 1, 4, 5);
+        *(cameo_wide_vec *)(to + 4 * i) = __builtin_convertvector(v[i], cameo_wide_vec);
+    }
+}
 #endif
 
 /* Of a tile's `rows` rows, which begin at `from`, the first `count` of them are there; the others
@@ -112,9 +132,10 @@ static inline __attribute__((unused)) void cameo_wide_pack_rows(const cameo_wide
                                                                 int64_t depth, double *to)
 {
     int64_t done = 0;
-#if defined(__AVX512F__)
-    for (; p->narrow_a && p->ak == 1 && rows == 8 && count >= rows && done + 8 <= depth; done += 8)
-        cameo_wide_turned(p->narrow_a + from + done, p->am, to + 8 * done);
+#if defined(__AVX__)
+    enum { N = CAMEO_WIDE_SQUARE };
+    for (; p->narrow_a && p->ak == 1 && rows == N && count >= rows && done + N <= depth; done += N)
+        cameo_wide_turned(p->narrow_a + from + done, p->am, to + N * done);
 #endif
     for (int r = 0; r < rows; r++, from += p->am) {
         if (r >= count)

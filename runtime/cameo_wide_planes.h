@@ -278,6 +278,14 @@ cameo_wide_spot_sum(const cameo_wide_spot *t, int height, int64_t vectors)
         cameo_wide_spot_line(t, 1, vectors);
 }
 
+/* Vectors of a tile where a line has `left` more: four are two and two where a tile of one vector
+ * has too few sums to hide how long a multiplication takes. */
+static inline __attribute__((unused)) int64_t cameo_wide_breadths(int64_t left, int64_t most)
+{
+    const int one = left > most && left % most == 1 && most > 2 && CAMEO_WIDE_ROWS < 8;
+    return one ? most - 1 : cameo_wide_least(left, most);
+}
+
 /* A block's rows m .. m + rows, packed, of columns n0 .. n1. */
 static inline __attribute__((unused)) void
 cameo_wide_planes_block(const cameo_wide *p, const cameo_wide_planes *s, cameo_wide_spot t,
@@ -290,7 +298,7 @@ cameo_wide_planes_block(const cameo_wide *p, const cameo_wide_planes *s, cameo_w
         const int64_t begin = (s->first + l) * s->w.out[2];
         for (int64_t x = 0, vectors; x < s->line; x += vectors * CAMEO_WIDE_LANES) {
             const int64_t left = s->line - x, n = begin + x;
-            vectors = cameo_wide_least((left + CAMEO_WIDE_LANES - 1) / CAMEO_WIDE_LANES, most);
+            vectors = cameo_wide_breadths((left + CAMEO_WIDE_LANES - 1) / CAMEO_WIDE_LANES, most);
             t.low = n < n0 ? n0 - n : 0;
             t.free = n1 - n;
             t.high = cameo_wide_least(cameo_wide_least(left, t.free), vectors * CAMEO_WIDE_LANES);
