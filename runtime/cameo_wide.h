@@ -5,7 +5,7 @@
 #ifndef CAMEO_WIDE_H
 #define CAMEO_WIDE_H
 
-#include "cameo_wide_lines.h"
+#include "cameo_wide_plane_lines.h"
 #include "cameo_wide_own.h"
 
 /* The channel and the place of the window that k is. */

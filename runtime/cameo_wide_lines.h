@@ -23,12 +23,14 @@ enum {
     CAMEO_WIDE_LINE_MOST = 7,
     CAMEO_WIDE_LINE_TILES = 144,  /* of a block: whole panels on every target */
     CAMEO_WIDE_LINE_DEPTH = 40,   /* channels, by rows of their windows, of a block */
+    CAMEO_WIDE_LINE_DEEP = 96,    /* of one whose rows are transformed once */
+    CAMEO_WIDE_LINE_SPREAD = 288, /* tiles of a channel's rows in such a block */
     CAMEO_WIDE_LINE_ROWS = 16,    /* of y: for fewer what is done to x is not worth it */
     CAMEO_WIDE_LINE_LINES = 16,   /* of x in a place of y, its channels by rows of their windows */
     CAMEO_WIDE_LINE_WIDTH = 1024, /* of a line of x, the most */
     /* windows' numbers and products of a tile's rows; the numbers of a block of tiles */
     CAMEO_WIDE_LINE_ROOM_A =
-        CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_ROWS * (CAMEO_WIDE_LINE_DEPTH + CAMEO_WIDE_LINE_TILES),
+        CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_ROWS * (CAMEO_WIDE_LINE_DEEP + CAMEO_WIDE_LINE_TILES),
     CAMEO_WIDE_LINE_ROOM_B = CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_LINE_TILES
 };
 
@@ -84,13 +86,14 @@ cameo_wide_line_finite(const cameo_wide *p, const cameo_wide_planes *s)
 
 /* ---- the eight numbers of x ---- */
 
-/* Of a vector of tiles; d: for each of the eight numbers those of all tiles. */
-static inline __attribute__((always_inline)) void cameo_wide_line_values(const double *d,
-                                                                         double *to, int64_t apart)
+/* Of a vector of tiles; d: for each of the eight numbers those of all tiles, `wide` from the next.
+ */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_values(const double *d, const int64_t wide, double *to, int64_t apart)
 {
     cameo_wide_vec x[CAMEO_WIDE_LINE_POINTS];
     for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
-        x[i] = *(const cameo_wide_vec *)(d + i * CAMEO_WIDE_LINE_TILES);
+        x[i] = *(const cameo_wide_vec *)(d + i * wide);
     const cameo_wide_vec even[3] = {x[6] - 4.25 * x[4] + x[2], x[6] - 1.25 * x[4] + 0.25 * x[2],
                                     x[6] - 5.0 * x[4] + 4.0 * x[2]};
     const cameo_wide_vec odd[3] = {x[5] - 4.25 * x[3] + x[1],
@@ -106,22 +109,23 @@ static inline __attribute__((always_inline)) void cameo_wide_line_values(const d
 
 /* Tile after tile of a line of x, `line` beginning with the first: its eight numbers apart. */
 static inline __attribute__((always_inline)) void
-cameo_wide_line_spread_of(const double *line, int64_t count, const int m, double *to)
+cameo_wide_line_spread_of(const double *line, int64_t count, const int m, const int64_t wide,
+                          double *to)
 {
     for (int64_t t = 0; t < count; t++)
         for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
-            to[i * CAMEO_WIDE_LINE_TILES + t] = line[t * m + i];
+            to[i * wide + t] = line[t * m + i];
 }
 
-static inline __attribute__((unused)) void cameo_wide_line_spread(const double *line, int64_t count,
-                                                                  int64_t m, double *to)
+static inline __attribute__((always_inline)) void
+cameo_wide_line_spread(const double *line, int64_t count, int64_t m, const int64_t wide, double *to)
 {
     if (m == 6)
-        cameo_wide_line_spread_of(line, count, 6, to);
+        cameo_wide_line_spread_of(line, count, 6, wide, to);
     else if (m == 4)
-        cameo_wide_line_spread_of(line, count, 4, to);
+        cameo_wide_line_spread_of(line, count, 4, wide, to);
     else
-        cameo_wide_line_spread_of(line, count, (int)m, to);
+        cameo_wide_line_spread_of(line, count, (int)m, wide, to);
 }
 
 /* The block's tiles of some channels' lines, from k on: for each point panels of tiles, in which
@@ -144,11 +148,11 @@ cameo_wide_line_tiles(const cameo_wide_line_job *j, int64_t k, int64_t depth, do
             else
                 cameo_wide_planes_line(j->p, w, channel + row * w->step[1],
                                        run->first * j->m - w->pad[2], width, line);
-            cameo_wide_line_spread(line, run->count, j->m, d + at);
+            cameo_wide_line_spread(line, run->count, j->m, CAMEO_WIDE_LINE_TILES, d + at);
             at += run->count;
         }
         for (int64_t t = 0; t < j->tiles; t += CAMEO_WIDE_LANES)
-            cameo_wide_line_values(d + t,
+            cameo_wide_line_values(d + t, CAMEO_WIDE_LINE_TILES,
                                    to + t / CAMEO_WIDE_PANEL * CAMEO_WIDE_PANEL * depth +
                                        i * CAMEO_WIDE_PANEL + t % CAMEO_WIDE_PANEL,
                                    CAMEO_WIDE_LINE_TILES * depth);
@@ -163,7 +167,7 @@ cameo_wide_line_weights_of(const double *w, int64_t depth, int64_t taps, const i
                            double *to)
 {
     static const double points[3] = {1, 2, 0.5}, parts[3] = {-1 / 4.5, 1 / 90.0, 1 / 1.40625};
-    const int64_t apart = CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS;
+    const int64_t apart = CAMEO_WIDE_LINE_DEEP * CAMEO_WIDE_ROWS;
     for (int64_t k = 0; k < depth; k++, w += taps * height, to += height)
         for (int r = 0; r < height; r++) {
             to[r] = -w[r];
@@ -183,7 +187,7 @@ static inline __attribute__((always_inline)) void
 cameo_wide_line_weights_whole(const double *w, int64_t depth, const int64_t taps, double *to)
 {
     static const double points[3] = {1, 2, 0.5}, parts[3] = {-1 / 4.5, 1 / 90.0, 1 / 1.40625};
-    const int64_t apart = CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS;
+    const int64_t apart = CAMEO_WIDE_LINE_DEEP * CAMEO_WIDE_ROWS;
     for (int64_t k = 0; k < depth; k++, w += taps * CAMEO_WIDE_ROWS, to += CAMEO_WIDE_ROWS)
         for (int r = 0; r < CAMEO_WIDE_ROWS; r += CAMEO_WIDE_LANES) {
             *(cameo_wide_vec *)(to + r) = -*(const cameo_wide_vec *)(w + r);
@@ -235,63 +239,88 @@ static inline __attribute__((always_inline)) void cameo_wide_line_outputs(const 
     }
 }
 
-/* y += a run's outputs, of which y has columns n0 .. n1; n: the first one's. */
-static inline __attribute__((always_inline)) void cameo_wide_line_add(const double *out,
-                                                                      int64_t count, const int m,
-                                                                      int64_t n, int64_t n0,
-                                                                      int64_t n1, double *y)
+/* A run's outputs go to y, of which there are columns n0 .. n1, or are added to it; n: the first
+ * one's. */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_add(const double *out, int64_t count, const int m, int64_t n, int64_t n0,
+                    int64_t n1, const double *start, const int fresh, double *y)
 {
-    if (n0 <= n && n + count * m <= n1) {
-        for (int64_t t = 0; t < count; t++)
+    for (int64_t t = 0; t < count; t++, n += m)
+        if (n0 <= n && n + m <= n1)
             for (int i = 0; i < m; i++)
-                y[n + t * m + i] += out[i * CAMEO_WIDE_LINE_TILES + t];
-        return;
-    }
-    for (int64_t t = 0; t < count; t++)
-        for (int i = 0; i < m; i++)
-            if (n + t * m + i >= n0 && n + t * m + i < n1)
-                y[n + t * m + i] += out[i * CAMEO_WIDE_LINE_TILES + t];
+                y[n + i] = (fresh ? *start : y[n + i]) + out[i * CAMEO_WIDE_LINE_TILES + t];
+        else
+            for (int i = 0; i < m; i++)
+                if (n0 <= n + i && n + i < n1)
+                    y[n + i] = (fresh ? *start : y[n + i]) + out[i * CAMEO_WIDE_LINE_TILES + t];
 }
 
-/* A row of y, `products` being its own: a row of tiles at each point, `apart` from the next. */
+/* Products of a row of y: for each point those of a block's tiles, `apart` from the next point's.
+ * `start`: what the row begins with; NULL: it is added to. */
+typedef struct cameo_wide_line_out {
+    const double *products;
+    int64_t apart, n0, n1;
+    const double *start;
+    double *y;
+} cameo_wide_line_out;
+
 static inline __attribute__((always_inline)) void
-cameo_wide_line_row_of(const cameo_wide_line_job *j, const double *products, int64_t apart,
-                       const int m, int64_t n0, int64_t n1, double *y)
+cameo_wide_line_row_of(const cameo_wide_line_job *j, const cameo_wide_line_out *o, const int m)
 {
     double out[CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_TILES];
     for (int64_t t = 0; t < j->tiles; t += CAMEO_WIDE_LANES) {
         cameo_wide_vec v[CAMEO_WIDE_LINE_POINTS];
         for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
-            v[i] = *(const cameo_wide_vec *)(products + i * apart + t);
+            v[i] = *(const cameo_wide_vec *)(o->products + i * o->apart + t);
         cameo_wide_line_outputs(v, m, out + t);
     }
     for (int64_t r = 0, at = 0; r < j->nruns; at += j->runs[r++].count) {
         const cameo_wide_line_run *run = &j->runs[r];
-        const int64_t begin = run->line * j->s->w.out[2], end = begin + j->s->w.out[2];
-        cameo_wide_line_add(out + at, run->count, m, begin + run->first * m, n0,
-                            n1 < end ? n1 : end, y);
+        const int64_t begin = run->line * j->s->w.out[2], n = begin + run->first * m;
+        const int64_t end = cameo_wide_least(o->n1, begin + j->s->w.out[2]);
+        if (o->start)
+            cameo_wide_line_add(out + at, run->count, m, n, o->n0, end, o->start, 1, o->y);
+        else
+            cameo_wide_line_add(out + at, run->count, m, n, o->n0, end, NULL, 0, o->y);
     }
 }
 
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE void
-cameo_wide_line_row_out(const cameo_wide_line_job *j, const double *products, int64_t apart,
-                        int64_t n0, int64_t n1, double *y)
+cameo_wide_line_row_out(const cameo_wide_line_job *j, const cameo_wide_line_out *o)
 {
     switch (j->m) {
     case 2:
-        cameo_wide_line_row_of(j, products, apart, 2, n0, n1, y);
+        cameo_wide_line_row_of(j, o, 2);
         break;
     case 3:
-        cameo_wide_line_row_of(j, products, apart, 3, n0, n1, y);
+        cameo_wide_line_row_of(j, o, 3);
         break;
     case 4:
-        cameo_wide_line_row_of(j, products, apart, 4, n0, n1, y);
+        cameo_wide_line_row_of(j, o, 4);
         break;
     case 5:
-        cameo_wide_line_row_of(j, products, apart, 5, n0, n1, y);
+        cameo_wide_line_row_of(j, o, 5);
         break;
     default:
-        cameo_wide_line_row_of(j, products, apart, 6, n0, n1, y);
+        cameo_wide_line_row_of(j, o, 6);
+    }
+}
+
+/* Rows m .. m + rows, one tile high, at all points, of columns n0 .. n1; `fresh`: y is written. */
+static inline __attribute__((unused)) void
+cameo_wide_line_rows_out(const cameo_wide_line_job *j, const double *products, int64_t m,
+                         int64_t rows, int64_t n0, int64_t n1, int fresh)
+{
+    double start[CAMEO_WIDE_ROWS];
+    cameo_wide_starts(j->p, m, rows, start);
+    for (int64_t r = 0; r < rows; r++) {
+        const cameo_wide_line_out o = {products + r * CAMEO_WIDE_LINE_TILES,
+                                       CAMEO_WIDE_LINE_TILES * CAMEO_WIDE_ROWS,
+                                       n0,
+                                       n1,
+                                       fresh ? start + r : NULL,
+                                       j->p->y + (m + r) * j->p->ym};
+        cameo_wide_line_row_out(j, &o);
     }
 }
 
@@ -310,6 +339,19 @@ static inline __attribute__((unused)) void cameo_wide_line_block_of(cameo_wide_l
     }
 }
 
+/* Rows m .. m + rows, one tile high, by values of k: their windows' numbers, in `room`. Returns
+ * room behind them, for products. */
+static inline __attribute__((unused)) double *cameo_wide_line_windows(const cameo_wide_line_job *j,
+                                                                      int64_t m, int64_t rows,
+                                                                      int64_t k, int64_t depth,
+                                                                      double *room)
+{
+    double weights[CAMEO_WIDE_LINE_DEEP * CAMEO_WIDE_LINE_MOST * CAMEO_WIDE_ROWS];
+    cameo_wide_pack_a(j->p, m, rows, k * j->taps, depth * j->taps, weights);
+    cameo_wide_line_weights(weights, depth, j->taps, cameo_wide_height(rows), room);
+    return room + CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_DEEP * CAMEO_WIDE_ROWS;
+}
+
 /* Rows m .. m + rows, one tile high, of a block, by values of k whose tiles of x are there. `room`
  * holds its windows' numbers and products. */
 static inline __attribute__((unused)) void
@@ -317,53 +359,17 @@ cameo_wide_line_rows_add(const cameo_wide_line_job *j, int64_t m, int64_t rows, 
                          int64_t depth, const double *tiles, double *room, int64_t n0, int64_t n1)
 {
     static const double nothing[CAMEO_WIDE_ROWS];
-    double weights[CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_LINE_MOST * CAMEO_WIDE_ROWS];
-    double *own = room,
-           *products = room + CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS;
+    double *products = cameo_wide_line_windows(j, m, rows, k, depth, room);
     const int height = cameo_wide_height(rows);
     const int64_t apart = CAMEO_WIDE_LINE_TILES * CAMEO_WIDE_ROWS, lanes = CAMEO_WIDE_LANES;
     const int64_t width = (j->tiles + lanes - 1) / lanes * lanes;
-    cameo_wide_pack_a(j->p, m, rows, k * j->taps, depth * j->taps, weights);
-    cameo_wide_line_weights(weights, depth, j->taps, height, own);
     for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
         for (int64_t t = 0; t < width; t += CAMEO_WIDE_PANEL)
-            cameo_wide_tile(depth, own + i * CAMEO_WIDE_LINE_DEPTH * CAMEO_WIDE_ROWS,
+            cameo_wide_tile(depth, room + i * CAMEO_WIDE_LINE_DEEP * CAMEO_WIDE_ROWS,
                             tiles + (i * CAMEO_WIDE_LINE_TILES + t) * depth,
                             products + i * apart + t, CAMEO_WIDE_LINE_TILES, height,
                             cameo_wide_least(width - t, CAMEO_WIDE_PANEL), nothing);
-    for (int64_t r = 0; r < rows; r++)
-        cameo_wide_line_row_out(j, products + r * CAMEO_WIDE_LINE_TILES, apart, n0, n1,
-                                j->p->y + (m + r) * j->p->ym);
-}
-
-/* Rows m0 .. m1 and columns n0 .. n1. 0: the windows are none that tiles of a line are worth, or
- * x is not finite, and nothing is done. `room` and `tiles` are those of a block of cameo_wide.h. */
-static __attribute__((noinline, unused)) int cameo_wide_lines_take(const cameo_wide *p, int64_t m0,
-                                                                   int64_t m1, int64_t n0,
-                                                                   int64_t n1, double *room,
-                                                                   double *tiles)
-{
-    cameo_wide_planes s;
-    cameo_wide_line_job j;
-    if (!cameo_wide_line_fits(p, &j, &s) || !cameo_wide_line_finite(p, &s))
-        return 0;
-    if (n0 >= n1)
-        return 1;
-    const int64_t out = s.w.out[2], all = p->depth / j.taps;
-    const int64_t begin = n0 / out * j.across + n0 % out / j.m;
-    const int64_t end = (n1 - 1) / out * j.across + (n1 - 1) % out / j.m + 1;
-    cameo_wide_fill(p, m0, m1, n0, n1);
-    for (int64_t g = begin; g < end; g += CAMEO_WIDE_LINE_TILES) {
-        cameo_wide_line_block_of(&j, g, cameo_wide_least(end, g + CAMEO_WIDE_LINE_TILES));
-        for (int64_t k = 0, depth; k < all; k += depth) {
-            depth = cameo_wide_least(all - k, CAMEO_WIDE_LINE_DEPTH);
-            cameo_wide_line_tiles(&j, k, depth, tiles);
-            for (int64_t m = m0; m < m1; m += CAMEO_WIDE_ROWS)
-                cameo_wide_line_rows_add(&j, m, cameo_wide_least(m1 - m, CAMEO_WIDE_ROWS), k, depth,
-                                         tiles, room, n0, n1);
-        }
-    }
-    return 1;
+    cameo_wide_line_rows_out(j, products, m, rows, n0, n1, k == 0);
 }
 
 #endif

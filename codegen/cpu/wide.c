@@ -17,7 +17,8 @@ enum {
     OWN_WIDTH = 8,      // own: as many as the longest vector
     // Of fewer rows and places tiles of a line do not make up for what is done to x and to windows:
     // with 16 rows 196 places took 1.2 of the direct time, 43,264 places 0.9 (measured with
-    // AVX-512).
+    // AVX-512). Where rows of x are transformed once for all rows of a window, 16 rows of 196
+    // places take 0.6 of it with a window of 5 x 5, 24 rows 0.75 with one of 3 x 3 (with AVX2).
     LINE_ROWS = 32,
     LINE_PLACES = 2048
 };
@@ -59,9 +60,11 @@ typedef struct Writers {
     Widened *found;
     Module *mod;
     uint32_t *count; // by BufferId
+    uint32_t *then;  // by BufferId of what is widened: how often what it is of was written before
 } Writers;
 
-static void find_writers(Writers *x, const Step *s)
+// `inside`: of a loop or a branch, where what comes first may be later too.
+static void find_writers(Writers *x, const Step *s, bool inside)
 {
     for (; s; s = s->next) {
         const Call *c = s->call;
@@ -77,10 +80,11 @@ static void find_writers(Writers *x, const Step *s)
                 x->count[b]++;
                 x->found->by[b] = load ? s->kernel : NULL;
                 x->found->from[b] = load;
+                x->then[b] = load && !inside ? x->count[load->buffer] : 1;
             }
         }
-        find_writers(x, s->body);
-        find_writers(x, s->other);
+        find_writers(x, s->body, true);
+        find_writers(x, s->other, true);
     }
 }
 
@@ -91,12 +95,14 @@ Widened *widened_find(Module *mod, Arena *scratch)
     w->nbuffers = mod->buffers.len;
     w->by = NEWS(scratch, const Kernel *, w->nbuffers);
     w->from = NEWS(scratch, const Expr *, w->nbuffers);
-    Writers x = {w, mod, NEWS(scratch, uint32_t, w->nbuffers)};
-    find_writers(&x, mod->steps);
+    Writers x = {w, mod, NEWS(scratch, uint32_t, w->nbuffers),
+                 NEWS(scratch, uint32_t, w->nbuffers)};
+    find_writers(&x, mod->steps, false);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         w->by[mod->outputs.at[i]] = NULL;
-    for (BufferId b = 1; b < w->nbuffers; b++) // what is written once is what it was then
-        if (w->by[b] && (x.count[b] != 1 || x.count[w->from[b]->buffer] > 1))
+    for (BufferId b = 1; b < w->nbuffers; b++) // what is written no more is what it was then
+        if (w->by[b] && (x.count[b] != 1 || (x.count[w->from[b]->buffer] > 1 &&
+                                             x.count[w->from[b]->buffer] != x.then[b])))
             w->by[b] = NULL;
     return w;
 }
@@ -400,12 +406,19 @@ bool wide_leaves(Module *mod, const Conv *c)
     return c->depthwise && !has_own_tiles(mod, c) && (!plain || places < LARGE_PLANE);
 }
 
+// Windows of several rows that move by one row: cameo_wide_plane_lines.h.
+static bool share_rows(const Conv *c)
+{
+    return c->rank > 1 && !poly_equals(c->taps[c->rank - 2], 1) && c->stride[c->rank - 2] == 1;
+}
+
 bool wide_has_lines(Module *mod, const Conv *c)
 {
     bool any = false;
     int64_t rows, places;
-    if (poly_is_const(c->rows, &rows) && poly_is_const(conv_places(mod->polys, c), &places) &&
-        rows < LINE_ROWS && places < LINE_PLACES)
+    if (!share_rows(c) && poly_is_const(c->rows, &rows) &&
+        poly_is_const(conv_places(mod->polys, c), &places) && rows < LINE_ROWS &&
+        places < LINE_PLACES)
         return false;
     for (uint32_t i = 0; i < c->rank; i++)
         any = any || !poly_equals(c->taps[i], 1);
