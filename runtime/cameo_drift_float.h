@@ -8,7 +8,8 @@ enum {
     DRIFT_STEP = 2 * DRIFT_LANES, /* elements that are added at once */
     DRIFT_RUN = 2048,             /* before what is special among them is looked for */
     DRIFT_NEAR = 512,             /* whose squares are added in float32; whole steps */
-    DRIFT_FAR = 128               /* looked at together for what is greatest; whole steps */
+    DRIFT_FAR = 128,              /* looked at together for what is greatest; whole steps */
+    DRIFT_CLOSE = 32              /* looked at in float64, then; whole steps */
 };
 
 /* clang takes vectors of 512 bits apart unless it is told. */
@@ -424,35 +425,48 @@ CAMEO_DRIFT_FN int cameo_drift_may_exceed(const cameo_drift_part *p, int64_t fir
     return cameo_drift_any((cameo_drift_bits)more);
 }
 
-/* The greatest relative error and units in the last place. */
+/* The greatest relative error and units in the last place of elements from `first` to `end`. */
+CAMEO_DRIFT_FN void cameo_drift_look_close(const cameo_drift_part *p, int64_t first, int64_t end,
+                                           cameo_drift_third how, const cameo_drift_unit *u,
+                                           double *relative, double *ulp)
+{
+    cameo_drift_vec parts = *relative + (cameo_drift_vec){0}, units = {0}, least = {0};
+    const cameo_drift_bits exponent = INT64_C(0x7ff0000000000000) + (cameo_drift_bits){0};
+    least += u->least;
+    for (int64_t i = first; i < end; i += DRIFT_LANES) {
+        const cameo_drift_apart a = cameo_drift_of(p, i, how);
+        const cameo_drift_vec size = cameo_drift_size(a.total), y = cameo_drift_size(a.shadow);
+        const cameo_drift_bits bits = (cameo_drift_bits)cameo_drift_larger_of(y, least) & exponent;
+        const cameo_drift_vec inverse = (cameo_drift_vec)((INT64_C(2046) << 52) - bits);
+        units = cameo_drift_larger_of(size * inverse, units);
+        if (!cameo_drift_any((cameo_drift_bits)(size > parts * y)))
+            continue;
+        const cameo_drift_vec part = cameo_drift_chosen((cameo_drift_bits)(y > 0), size / y, parts);
+        parts = cameo_drift_larger_of(part, parts);
+    }
+    *ulp = cameo_drift_larger(cameo_drift_greatest(&units) * u->scale, *ulp);
+    *relative = cameo_drift_larger(cameo_drift_greatest(&parts), *relative);
+}
+
+/* The same of a part. What float32 says is no more than the greatest so far is passed over. */
 CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_drift_third how,
                                              const cameo_drift_unit *u, double *relative,
                                              double *ulp)
 {
-    cameo_drift_vec parts = *relative + (cameo_drift_vec){0}, units = {0}, least = {0};
-    const cameo_drift_bits exponent = INT64_C(0x7ff0000000000000) + (cameo_drift_bits){0};
-    const float most = cameo_drift_factor(*ulp / u->scale), more = cameo_drift_factor(*relative);
-    least += u->least;
+    float most = cameo_drift_factor(*ulp / u->scale), more = cameo_drift_factor(*relative);
     for (int64_t first = 0, end; first < p->n; first = end) {
         end = p->n - first < DRIFT_FAR ? p->n : first + DRIFT_FAR;
         if (!cameo_drift_may_exceed(p, first, end, how, most, more))
             continue;
-        for (int64_t i = first; i < end; i += DRIFT_LANES) {
-            const cameo_drift_apart a = cameo_drift_of(p, i, how);
-            const cameo_drift_vec size = cameo_drift_size(a.total), y = cameo_drift_size(a.shadow);
-            const cameo_drift_bits bits =
-                (cameo_drift_bits)cameo_drift_larger_of(y, least) & exponent;
-            const cameo_drift_vec inverse = (cameo_drift_vec)((INT64_C(2046) << 52) - bits);
-            units = cameo_drift_larger_of(size * inverse, units);
-            if (!cameo_drift_any((cameo_drift_bits)(size > parts * y)))
+        for (int64_t i = first, stop; i < end; i = stop) {
+            stop = end - i < DRIFT_CLOSE ? end : i + DRIFT_CLOSE;
+            if (!cameo_drift_may_exceed(p, i, stop, how, most, more))
                 continue;
-            const cameo_drift_vec part =
-                cameo_drift_chosen((cameo_drift_bits)(y > 0), size / y, parts);
-            parts = cameo_drift_larger_of(part, parts);
+            cameo_drift_look_close(p, i, stop, how, u, relative, ulp);
+            most = cameo_drift_factor(*ulp / u->scale);
+            more = cameo_drift_factor(*relative);
         }
     }
-    *ulp = cameo_drift_larger(cameo_drift_greatest(&units) * u->scale, *ulp);
-    *relative = cameo_drift_larger(cameo_drift_greatest(&parts), *relative);
 }
 
 /* The first element with |total| = most; -1: there is none. */

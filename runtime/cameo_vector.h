@@ -471,18 +471,18 @@ CAMEO_IN_LOOP double cameo_exp_rest_f64(double v, double *t)
     double n = *t - shift;
     double r =
         cameo_muladd_f64(-n, 0x1.cf79abc9e3b3ap-40, cameo_muladd_f64(-n, 0x1.62e42fefa0000p-1, v));
-    double q = cameo_muladd_f64(1.0 / 6227020800.0, r, 1.0 / 479001600.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 39916800.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 3628800.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 362880.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 40320.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 5040.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 720.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 120.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 24.0);
-    q = cameo_muladd_f64(q, r, 1.0 / 6.0);
-    q = cameo_muladd_f64(q, r, 0.5);
-    return cameo_muladd_f64(q * r, r, r);
+    double z = r * r; /* odd and even powers apart: half as many steps wait for one another */
+    double p = cameo_muladd_f64(1.0 / 6227020800.0, z, 1.0 / 39916800.0);
+    double q = cameo_muladd_f64(1.0 / 479001600.0, z, 1.0 / 3628800.0);
+    p = cameo_muladd_f64(p, z, 1.0 / 362880.0);
+    q = cameo_muladd_f64(q, z, 1.0 / 40320.0);
+    p = cameo_muladd_f64(p, z, 1.0 / 5040.0);
+    q = cameo_muladd_f64(q, z, 1.0 / 720.0);
+    p = cameo_muladd_f64(p, z, 1.0 / 120.0);
+    q = cameo_muladd_f64(q, z, 1.0 / 24.0);
+    p = cameo_muladd_f64(p, z, 1.0 / 6.0);
+    q = cameo_muladd_f64(q, z, 0.5);
+    return cameo_muladd_f64(cameo_muladd_f64(p, r, q), z, r);
 }
 
 /* 1 / (1 + e^-x), which is 1 from 38 on, and 0 below -746, as 2^-60 / (2^-60 + 2^-60 * e^-x): there
@@ -493,8 +493,7 @@ CAMEO_FN double cameo_sigmoid_f64(double x)
     v = v > 750.0 ? 750.0 : v;
     double p = cameo_exp_rest_f64(v < -40.0 ? -40.0 : v, &t);
     double scale = cameo_bits_u64_f64((cameo_bits_f64_u64(t) + (1023 - 60)) << 52);
-    double y = 0x1p-60 / (cameo_muladd_f64(p, scale, scale) + 0x1p-60);
-    return x != x ? x : y;
+    return 0x1p-60 / (cameo_muladd_f64(p, scale, scale) + 0x1p-60); /* NaN for NaN: p is */
 }
 
 /* 2^n in two factors, as in float32; without shifts of negative numbers, which vectors may lack. */
@@ -505,7 +504,7 @@ CAMEO_IN_LOOP double cameo_exp_f64(double x)
     uint64_t k = cameo_bits_f64_u64(t) - 0x4338000000000000u + 2048, half = k >> 1;
     double low = cameo_bits_u64_f64((half - 1) << 52);
     double high = cameo_bits_u64_f64((k - half - 1) << 52);
-    return x != x ? x : (p + 1.0) * low * high;
+    return (p + 1.0) * low * high; /* NaN for NaN: p is */
 }
 
 /* e / (e + 2) with e = expm1(2 |x|) */
