@@ -69,7 +69,8 @@ static inline __attribute__((unused)) cameo_band_rows cameo_chain_reach(const ca
 static inline __attribute__((unused)) int64_t cameo_chain_plane(const cameo_conv *g, int64_t bands,
                                                                 int written)
 {
-    const int64_t rows = (g->out[1] + bands - 1) / bands + g->out[1] / bands / CAMEO_CHAIN_MOVES;
+    const int64_t moves = bands > 1 ? g->out[1] / bands / CAMEO_CHAIN_MOVES : 0;
+    const int64_t rows = (g->out[1] + bands - 1) / bands + moves;
     const int64_t reach = (rows - 1) * g->stride[1] + g->dilation[1] * (g->taps[1] - 1) + 1;
     const int64_t read = reach < g->in[1] ? reach : g->in[1];
     return ((written ? rows * g->out[2] : read * g->in[2]) + 15) / 16 * 16;
