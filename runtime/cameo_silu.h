@@ -1,6 +1,6 @@
 /* SiLU of rows of numbers: where the processor has the instructions, 2^n comes of a table of its
- * sixteenths and one operation that scales, and there is no division. Otherwise each number is
- * cameo_silu_f32's. */
+ * sixteenths or eighths, numbers that are far are looked for and not clipped, and with AVX-512
+ * there is no division. Otherwise each number is cameo_silu_f32's. */
 #ifndef CAMEO_SILU_H
 #define CAMEO_SILU_H
 
@@ -8,119 +8,208 @@
 
 #include "cameo_vector.h"
 
-#if defined __AVX512F__ && defined __AVX512DQ__ && defined CAMEO_ROUNDS_ONCE
-typedef float cameo_sixteen __attribute__((vector_size(64), aligned(4), may_alias));
+#if defined CAMEO_ROUNDS_ONCE && defined __AVX512F__ && defined __AVX512DQ__
+#define CAMEO_SILU_LANES 16
+#elif defined CAMEO_ROUNDS_ONCE && defined __AVX2__
+#define CAMEO_SILU_LANES 8
+#endif
+
+#ifdef CAMEO_SILU_LANES
+typedef float cameo_silu_vec
+    __attribute__((vector_size(4 * CAMEO_SILU_LANES), aligned(4), may_alias));
 
 /* From it on, and below its negative, e^-x may be no normal number. */
 #define CAMEO_SILU_FAR 87.0f
 
 /* Rounded once: a * b + c, a * b - c, c - a * b. */
-CAMEO_IN_LOOP cameo_sixteen cameo_joined_add(cameo_sixteen a, cameo_sixteen b, cameo_sixteen c)
+CAMEO_IN_LOOP cameo_silu_vec cameo_joined_add(cameo_silu_vec a, cameo_silu_vec b, cameo_silu_vec c)
 {
     __asm__("vfmadd213ps %2, %1, %0" : "+v"(a) : "v"(b), "v"(c));
     return a;
 }
-CAMEO_IN_LOOP cameo_sixteen cameo_joined_sub(cameo_sixteen a, cameo_sixteen b, cameo_sixteen c)
+CAMEO_IN_LOOP cameo_silu_vec cameo_joined_sub(cameo_silu_vec a, cameo_silu_vec b, cameo_silu_vec c)
 {
     __asm__("vfmsub213ps %2, %1, %0" : "+v"(a) : "v"(b), "v"(c));
     return a;
 }
-CAMEO_IN_LOOP cameo_sixteen cameo_joined_from(cameo_sixteen a, cameo_sixteen b, cameo_sixteen c)
+
+#if CAMEO_SILU_LANES == 16
+CAMEO_IN_LOOP cameo_silu_vec cameo_joined_from(cameo_silu_vec a, cameo_silu_vec b, cameo_silu_vec c)
 {
     __asm__("vfnmadd213ps %2, %1, %0" : "+v"(a) : "v"(b), "v"(c));
     return a;
 }
 
-/* x / (1 + e^-x) of what is not far: e^-x = 2^n * (1 + p), n a number of sixteenths and p the
- * polynomial of the rest f. 1 + e^-x divides by its reciprocal within 2^-14 and what that leaves of
- * x. Within 2.5 units in the last place. */
-CAMEO_IN_LOOP cameo_sixteen cameo_silu_near(cameo_sixteen x)
+/* The steps of n, as what is added to a number so that its last digit is one; of the rest f, which
+ * is half of one at most, the polynomial's terms. */
+#define CAMEO_SILU_SHIFT 0x1.8p19f
+#define CAMEO_SILU_SECOND 0.240234286f
+#define CAMEO_SILU_THIRD 0.05550595f
+
+/* 2^n: t is n + CAMEO_SILU_SHIFT. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n)
 {
     static const float powers[16] = {0x1p0f,        0x1.0b5586p0f, 0x1.172b84p0f, 0x1.2387a6p0f,
                                      0x1.306fe0p0f, 0x1.3dea64p0f, 0x1.4bfdaep0f, 0x1.5ab07ep0f,
                                      0x1.6a09e6p0f, 0x1.7a1148p0f, 0x1.8ace54p0f, 0x1.9c4918p0f,
                                      0x1.ae89fap0f, 0x1.c199bep0f, 0x1.d5818ep0f, 0x1.ea4afap0f};
-    const cameo_sixteen zero = {0}, shift = zero + 0x1.8p19f, one = zero + 1.0f;
-    const cameo_sixteen table = *(const cameo_sixteen *)powers;
-    cameo_sixteen power, r;
-    const cameo_sixteen t = cameo_joined_add(zero - 0x1.715476p0f, x, shift), n = t - shift;
-    cameo_sixteen f = cameo_joined_sub(zero - 0x1.715476p0f, x, n);
-    f = cameo_joined_add(zero - 0x1.4ae0c0p-26f, x, f);
-    cameo_sixteen p = cameo_joined_add(zero + 0.05550595f, f, zero + 0.240234286f);
-    p = cameo_joined_add(p, f, zero + 0.693147182f) * f;
+    const cameo_silu_vec table = *(const cameo_silu_vec *)powers;
+    cameo_silu_vec power;
     __asm__("vpermps %2, %1, %0" : "=v"(power) : "v"(t), "v"(table));
     __asm__("vscalefps %1, %0, %0" : "+v"(power) : "v"(n));
-    const cameo_sixteen d = power + cameo_joined_add(p, power, one);
-    __asm__("vrcp14ps %1, %0" : "=v"(r) : "v"(d));
-    const cameo_sixteen q = x * r;
-    return cameo_joined_from(cameo_joined_sub(q, d, x), r, q); /* -0 stays so */
+    return power;
 }
 
-/* Of each pair the greater size; a NaN or a number. */
-CAMEO_IN_LOOP cameo_sixteen cameo_greater_size(cameo_sixteen a, cameo_sixteen b)
+/* x / d by the reciprocal within 2^-14 and what that leaves of x. -0 stays so. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d)
 {
-    __asm__("vrangeps $11, %1, %0, %0" : "+v"(a) : "v"(b));
-    return a;
+    cameo_silu_vec r;
+    __asm__("vrcp14ps %1, %0" : "=v"(r) : "v"(d));
+    const cameo_silu_vec q = x * r;
+    return cameo_joined_from(cameo_joined_sub(q, d, x), r, q);
 }
-/* A NaN may be said to be far. */
-CAMEO_IN_LOOP int cameo_any_far(cameo_sixteen size)
+
+/* Is any of so many vectors far? A NaN may be said to be. */
+CAMEO_IN_LOOP int cameo_silu_any_far(const cameo_silu_vec *x, const int vectors)
 {
-    const cameo_sixteen far = (cameo_sixteen){0} + CAMEO_SILU_FAR;
+    const cameo_silu_vec far = (cameo_silu_vec){0} + CAMEO_SILU_FAR;
+    cameo_silu_vec size = x[0], other = x[vectors > 2 ? 2 : 0];
     uint16_t any;
+    /* of each pair the greater size; a NaN or a number */
+    __asm__("vrangeps $11, %1, %0, %0" : "+v"(size) : "v"(x[vectors > 1]));
+    if (vectors > 2) {
+        __asm__("vrangeps $11, %1, %0, %0" : "+v"(other) : "v"(x[3]));
+        __asm__("vrangeps $11, %1, %0, %0" : "+v"(size) : "v"(other));
+    }
     __asm__("vcmpps $21, %2, %1, %0" : "=Yk"(any) : "v"(size), "v"(far));
     return any != 0;
 }
 
-/* Of 16 numbers of which one is far: the others are what they are among others. */
+/* The first n numbers at y; the others are 0, or stay as they are: they may be another thread's. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_load(const float *y, int64_t n)
+{
+    const uint16_t lanes = (uint16_t)((1u << n) - 1);
+    cameo_silu_vec x;
+    __asm__("vmovups %1, %0%{%2%}%{z%}" : "=v"(x) : "m"(*(const cameo_silu_vec *)y), "Yk"(lanes));
+    return x;
+}
+CAMEO_IN_LOOP void cameo_silu_store(float *y, int64_t n, cameo_silu_vec x)
+{
+    const uint16_t lanes = (uint16_t)((1u << n) - 1);
+    __asm__("vmovups %1, %0%{%2%}" : "+m"(*(cameo_silu_vec *)y) : "v"(x), "Yk"(lanes));
+}
+#else
+typedef int32_t cameo_silu_bits __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* As above, by eighths. The quotient is a division's, which is no slower here. */
+#define CAMEO_SILU_SHIFT 0x1.8p20f
+#define CAMEO_SILU_SECOND 0.2402576f
+#define CAMEO_SILU_THIRD 0.055508677f
+
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n)
+{
+    static const float powers[8] = {0x1p0f,        0x1.172b84p0f, 0x1.306fe0p0f, 0x1.4bfdaep0f,
+                                    0x1.6a09e6p0f, 0x1.8ace54p0f, 0x1.ae89fap0f, 0x1.d5818ep0f};
+    const cameo_silu_vec table = *(const cameo_silu_vec *)powers;
+    cameo_silu_vec power;
+    (void)n;
+    __asm__("vpermps %2, %1, %0" : "=x"(power) : "x"(t), "x"(table));
+    /* behind the eighths t has the exponent; what is above it is shifted out */
+    return (cameo_silu_vec)((cameo_silu_bits)power + (((cameo_silu_bits)t >> 3) << 23));
+}
+
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d)
+{
+    return x / d;
+}
+
+CAMEO_IN_LOOP int cameo_silu_any_far(const cameo_silu_vec *x, const int vectors)
+{
+    const cameo_silu_bits size = (cameo_silu_bits){0} + 0x7fffffff;
+    const cameo_silu_vec far = (cameo_silu_vec){0} + CAMEO_SILU_FAR;
+    cameo_silu_bits most = (cameo_silu_bits)x[0] & size, any;
+    int lanes;
+    for (int i = 1; i < vectors; i++) /* bits of sizes are in order, and NaN is the greatest */
+        __asm__("vpmaxsd %1, %0, %0" : "+x"(most) : "x"((cameo_silu_bits)x[i] & size));
+    any = most >= (cameo_silu_bits)far;
+    __asm__("vmovmskps %1, %0" : "=r"(lanes) : "x"(any));
+    return lanes != 0;
+}
+
+CAMEO_IN_LOOP cameo_silu_bits cameo_silu_first(int64_t n)
+{
+    return (cameo_silu_bits){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)n;
+}
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_load(const float *y, int64_t n)
+{
+    cameo_silu_vec x;
+    __asm__("vmaskmovps %1, %2, %0"
+            : "=x"(x)
+            : "m"(*(const cameo_silu_vec *)y), "x"(cameo_silu_first(n)));
+    return x;
+}
+CAMEO_IN_LOOP void cameo_silu_store(float *y, int64_t n, cameo_silu_vec x)
+{
+    __asm__("vmaskmovps %1, %2, %0"
+            : "+m"(*(cameo_silu_vec *)y)
+            : "x"(x), "x"(cameo_silu_first(n)));
+}
+#endif
+
+/* x / (1 + e^-x) of what is not far: e^-x = 2^n * (1 + p), n a number of steps and p the polynomial
+ * of the rest f. Within 2.5 units in the last place. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_near(cameo_silu_vec x)
+{
+    const cameo_silu_vec zero = {0}, shift = zero + CAMEO_SILU_SHIFT, one = zero + 1.0f;
+    const cameo_silu_vec t = cameo_joined_add(zero - 0x1.715476p0f, x, shift), n = t - shift;
+    cameo_silu_vec f = cameo_joined_sub(zero - 0x1.715476p0f, x, n);
+    f = cameo_joined_add(zero - 0x1.4ae0c0p-26f, x, f);
+    cameo_silu_vec p = cameo_joined_add(zero + CAMEO_SILU_THIRD, f, zero + CAMEO_SILU_SECOND);
+    p = cameo_joined_add(p, f, zero + 0.693147182f) * f;
+    const cameo_silu_vec power = cameo_silu_power(t, n);
+    return cameo_silu_over(x, power + cameo_joined_add(p, power, one));
+}
+
+/* Of a vector of which one number is far: the others are what they are among others. */
 static __attribute__((noinline, unused)) void cameo_silu_far(float *y)
 {
-    float near[16];
-    for (int i = 0; i < 16; i++)
+    float near[CAMEO_SILU_LANES];
+    for (int i = 0; i < CAMEO_SILU_LANES; i++)
         near[i] = fabsf(y[i]) < CAMEO_SILU_FAR ? y[i] : 0.0f;
-    *(cameo_sixteen *)near = cameo_silu_near(*(const cameo_sixteen *)near);
-    for (int i = 0; i < 16; i++)
+    *(cameo_silu_vec *)near = cameo_silu_near(*(const cameo_silu_vec *)near);
+    for (int i = 0; i < CAMEO_SILU_LANES; i++)
         y[i] = fabsf(y[i]) < CAMEO_SILU_FAR ? near[i] : cameo_silu_f32(y[i]);
 }
 
 /* Of some vectors, so many that the test is little beside them. */
 CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const int vectors)
 {
-    cameo_sixteen x[4];
+    cameo_silu_vec x[4];
     for (int i = 0; i < vectors; i++)
-        x[i] = *(const cameo_sixteen *)(y + 16 * i);
-    cameo_sixteen size = cameo_greater_size(x[0], x[vectors > 1]);
-    if (vectors > 2)
-        size = cameo_greater_size(size, cameo_greater_size(x[2], x[3]));
-    if (__builtin_expect(cameo_any_far(size), 0)) {
+        x[i] = *(const cameo_silu_vec *)(y + CAMEO_SILU_LANES * i);
+    if (__builtin_expect(cameo_silu_any_far(x, vectors), 0)) {
         for (int i = 0; i < vectors; i++)
-            cameo_silu_far(y + 16 * i);
+            cameo_silu_far(y + CAMEO_SILU_LANES * i);
         return;
     }
     for (int i = 0; i < vectors; i++)
-        *(cameo_sixteen *)(y + 16 * i) = cameo_silu_near(x[i]);
+        *(cameo_silu_vec *)(y + CAMEO_SILU_LANES * i) = cameo_silu_near(x[i]);
 }
 
 CAMEO_IN_LOOP void cameo_silu_row(float *y, int64_t n)
 {
+    enum { LANES = CAMEO_SILU_LANES };
     int64_t i = 0;
-    for (; n - i >= 64; i += 64)
+    for (; n - i >= 4 * LANES; i += 4 * LANES)
         cameo_silu_vectors(y + i, 4);
-    for (; n - i >= 16; i += 16)
+    for (; n - i >= LANES; i += LANES)
         cameo_silu_vectors(y + i, 1);
     if (i == n)
         return;
-    float last[16];
-    const uint16_t lanes = (uint16_t)((1u << (n - i)) - 1);
-    cameo_sixteen x;
-    __asm__("vmovups %1, %0%{%2%}%{z%}"
-            : "=v"(x)
-            : "m"(*(const cameo_sixteen *)(y + i)), "Yk"(lanes));
-    *(cameo_sixteen *)last = x;
+    float last[LANES];
+    *(cameo_silu_vec *)last = cameo_silu_load(y + i, n - i);
     cameo_silu_vectors(last, 1);
-    x = *(const cameo_sixteen *)last;
-    __asm__("vmovups %1, %0%{%2%}" /* the columns behind may be another thread's */
-            : "+m"(*(cameo_sixteen *)(y + i))
-            : "v"(x), "Yk"(lanes));
+    cameo_silu_store(y + i, n - i, *(const cameo_silu_vec *)last);
 }
 #else
 CAMEO_IN_LOOP void cameo_silu_row(float *y, int64_t n)
