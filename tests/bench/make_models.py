@@ -66,12 +66,14 @@ class Net:
     def output(self, value, shape):
         self.outputs.append(helper.make_tensor_value_info(value, TensorProto.FLOAT, shape))
 
-    def save(self, out):
+    def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+
+    def save(self, out):
         folder = out / self.name
         folder.mkdir(parents=True, exist_ok=True)
-        onnx.save(model, folder / "model.onnx")
+        onnx.save(self.model(), folder / "model.onnx")
         return self.write_data(folder)
 
     def write_data(self, folder):
