@@ -514,14 +514,14 @@ static void shadow_node(Shadow *s, NodeId id, ShadowList *list)
         restart(s, id, list);
         return;
     }
-    graph_append(m, n.graph, copy);
     NodeId local = 0;
     bool exactly = shadow_is_exact(&n) && floats_in;
+    if (!same && linear >= 0) // first, while there is no L beside what its kernel needs
+        local = shadow_by_product(s, id, linear);
+    graph_append(m, n.graph, copy);
     if (same) {
         local = copy;
-    } else if (linear >= 0) {
-        local = shadow_by_product(s, id, linear);
-    } else if (floats_out && !exactly && !node_is_gradient(&n)) {
+    } else if (!local && floats_out && !exactly && !node_is_gradient(&n)) {
         for (uint32_t i = 0; i < n.nin; i++)
             own[i] = exact[i] == own[i] ? own[i] : shadow_wide(s, own[i]);
         local = shadow_copy_as_is(s, id, own, "own");

@@ -23,8 +23,9 @@ typedef struct cameo_wide {
                                       window on; NULL: a matrix */
     double *y;
     int64_t ym;
-    int fresh;          /* y is written, not added to, */
-    const double *bias; /* and begins with this number of each row; NULL: 0 */
+    int fresh;                /* y is written, not added to, */
+    const double *bias;       /* and begins with this number of each row, */
+    const float *narrow_bias; /* or this one; both NULL: 0 */
     int64_t bm;
     int lines; /* windows may be computed by tiles of a line (cameo_wide_lines.h) */
 } cameo_wide;
@@ -170,7 +171,9 @@ static inline __attribute__((unused)) void cameo_wide_starts(const cameo_wide *p
                                                              int64_t rows, double *start)
 {
     for (int64_t i = 0; i < rows; i++)
-        start[i] = p->bias ? p->bias[(m + i) * p->bm] : 0;
+        start[i] = p->bias          ? p->bias[(m + i) * p->bm]
+                   : p->narrow_bias ? (double)p->narrow_bias[(m + i) * p->bm]
+                                    : 0;
 }
 
 #endif

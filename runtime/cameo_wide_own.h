@@ -202,8 +202,8 @@ static __attribute__((noinline, unused)) int cameo_wide_own_take(const cameo_wid
                         .w = w,
                         .taps = w->taps[2],
                         .down = w->stride[1],
-                        .right = w->stride[2],
-                        .start = p->bias ? p->bias[0] : 0};
+                        .right = w->stride[2]};
+    cameo_wide_starts(p, 0, 1, &s.start);
     s.pitch = (w->out[2] + s.taps + CAMEO_WIDE_LANES - 1) / CAMEO_WIDE_LANES * CAMEO_WIDE_LANES;
     const int64_t row = s.pitch * s.right;
     const int64_t fit = (CAMEO_WIDE_OWN_ROOM / row - s.taps) / s.down + 1;

@@ -254,9 +254,9 @@ static BufferId made_by(const Step *s)
 static bool may_replace(Joining *j, BufferId b, BufferId x, uint32_t at)
 {
     const Buffer *to = buffer_at(j->mod, b), *from = buffer_at(j->mod, x);
-    if (from->kind != BUF_TEMP || from->dtype != to->dtype || buffer_bytes(from) < 0 ||
-        j->written[x] || j->kept[x] || j->writes[x] != 1 || j->list[x] != j->here ||
-        j->reads[x] != j->inner[x] || !joining_same_dims(j, from))
+    if (from->kind != BUF_TEMP || from->dtype != to->dtype || j->written[x] || j->kept[x] ||
+        j->writes[x] != 1 || j->list[x] != j->here || j->reads[x] != j->inner[x] ||
+        !joining_same_dims(j, from))
         return false;
     for (uint32_t i = 0; i < j->made->rows.len; i++)
         if (j->made->rows.at[i].over == x)

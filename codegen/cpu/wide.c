@@ -306,11 +306,16 @@ static Index linear(Printer *p, const Expr *load)
     return linear_index(p, b->rank, b->dims, load->at);
 }
 
-// A number of each row, the same for all its columns, that is added to the sum: c's bias.
+// A number of each row, the same for all its columns, that is added to the sum: c's bias, of
+// float32 where it is widened here.
 static const Expr *row_number(Printer *p, const Conv *c, const Expr *e, Index *step)
 {
     Index at, none;
-    if (e->kind != EX_LOAD || e->dtype != DT_F64 || e->buffer == c->store->buffer)
+    if (e->dtype == DT_F64 && e->kind == EX_CAST && e->a->dtype == DT_F32)
+        e = e->a;
+    else if (e->dtype != DT_F64)
+        return NULL;
+    if (e->kind != EX_LOAD || e->buffer == c->store->buffer)
         return NULL;
     at = linear(p, e);
     *step = poly_const(p->mod->polys, 0);
@@ -349,8 +354,9 @@ static void print_windows(Printer *p, const Conv *c, const WidePart *part)
     const char *row = part->row ? part->row : print_index(p, c->row);
     const char *bias = "";
     if (c->start)
-        bias = str_printf(p->arena, ", .bias = %s, .bm = %s",
-                          start_of(p, c->start->buffer, linear(p, c->start)),
+        bias = str_printf(p->arena, ", %s, .bm = %s",
+                          factor_text(p, "bias", c->start->buffer,
+                                      start_of(p, c->start->buffer, linear(p, c->start))),
                           print_index_bare(p, c->startm))
                    .at;
     print_line(p, "const cameo_wide_window window = {");
