@@ -170,7 +170,8 @@ CAMEO_FN float cameo_silu_short_f32(float x)
     return CAMEO_SHORT ? y : cameo_silu_f32(x);
 }
 
-/* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1). */
+/* 2^n * e^r - 1 = 2^n * (e^r - 1) + (2^n - 1), n from -26 to 128: half of each, and that twice. x
+ * itself is nearest where it is small; half of what is below normal would be rounded. */
 CAMEO_IN_LOOP float cameo_expm1_f32(float x)
 {
     const float shift = 12582912.0f;
@@ -184,12 +185,9 @@ CAMEO_IN_LOOP float cameo_expm1_f32(float x)
     q = cameo_muladd_f32(q, r, 0.166666668f);
     q = cameo_muladd_f32(q, r, 0.5f);
     float p = cameo_muladd_f32(q * r, r, r);
-    int32_t k = (int32_t)(cameo_bits_f32_u32(t) - 0x4b400000u), half = k >> 1;
-    float low = cameo_bits_u32_f32(((uint32_t)half + 127u) << 23);
-    float high = cameo_bits_u32_f32(((uint32_t)k - (uint32_t)half + 127u) << 23);
-    float least = cameo_bits_u32_f32((127u - (uint32_t)k + (uint32_t)half) << 23); /* 1 / high */
-    float y = cameo_muladd_f32(p, low, low - least) * high;
-    return v == 0.0f ? x : y;
+    float half = cameo_bits_u32_f32((cameo_bits_f32_u32(t) + 126u) << 23);
+    float y = cameo_muladd_f32(p, half, half - 0.5f) * 2.0f;
+    return fabsf(v) < 0x1p-25f ? x : y;
 }
 
 /* log(2^k * (1 + f)), 1 + f from sqrt(1/2) to sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 * p(f). */
@@ -463,7 +461,8 @@ CAMEO_FN float cameo_acos_f32(float x)
 
 /* ---- float64: exp within 1 unit in the last place, sigmoid and tanh within 3 */
 
-/* e^r - 1 as above, r + r^2 * q(r); its series ends behind r^13. */
+/* e^r - 1 as above, r + r^2 * q(r), within 6e-18 of e^r: nine terms of least greatest error do for
+ * eleven of the series. */
 CAMEO_IN_LOOP double cameo_exp_rest_f64(double v, double *t)
 {
     const double shift = 6755399441055744.0; /* 1.5 * 2^52 */
@@ -472,15 +471,13 @@ CAMEO_IN_LOOP double cameo_exp_rest_f64(double v, double *t)
     double r =
         cameo_muladd_f64(-n, 0x1.cf79abc9e3b3ap-40, cameo_muladd_f64(-n, 0x1.62e42fefa0000p-1, v));
     double z = r * r; /* odd and even powers apart: half as many steps wait for one another */
-    double p = cameo_muladd_f64(1.0 / 6227020800.0, z, 1.0 / 39916800.0);
-    double q = cameo_muladd_f64(1.0 / 479001600.0, z, 1.0 / 3628800.0);
-    p = cameo_muladd_f64(p, z, 1.0 / 362880.0);
-    q = cameo_muladd_f64(q, z, 1.0 / 40320.0);
-    p = cameo_muladd_f64(p, z, 1.0 / 5040.0);
-    q = cameo_muladd_f64(q, z, 1.0 / 720.0);
-    p = cameo_muladd_f64(p, z, 1.0 / 120.0);
-    q = cameo_muladd_f64(q, z, 1.0 / 24.0);
-    p = cameo_muladd_f64(p, z, 1.0 / 6.0);
+    double p = cameo_muladd_f64(0x1.ad200eeca937cp-26, z, 0x1.71df5548d2305p-19);
+    double q = cameo_muladd_f64(0x1.289f8c70861fdp-22, z, 0x1.a019ab2b8ab4fp-16);
+    p = cameo_muladd_f64(p, z, 0x1.a01a011c1e9acp-13);
+    q = cameo_muladd_f64(q, z, 0x1.6c16c17cc3bffp-10);
+    p = cameo_muladd_f64(p, z, 0x1.111111112888bp-7);
+    q = cameo_muladd_f64(q, z, 0x1.5555555553205p-5);
+    p = cameo_muladd_f64(p, z, 0x1.5555555555501p-3);
     q = cameo_muladd_f64(q, z, 0.5);
     return cameo_muladd_f64(cameo_muladd_f64(p, r, q), z, r);
 }
