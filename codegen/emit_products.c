@@ -158,8 +158,8 @@ static uint32_t list_parts(const Wants *w, const char **parts)
     if (w->products)
         parts[n++] = "cameo_near.h", parts[n++] = "cameo_bytes.h";
     if (w->windows)
-        parts[n++] = "cameo_byte_pairs.h", parts[n++] = "cameo_byte_conv.h",
-        parts[n++] = "cameo_byte_squares.h";
+        parts[n++] = "cameo_byte_pairs.h", parts[n++] = "cameo_near_conv.h",
+        parts[n++] = "cameo_byte_conv.h", parts[n++] = "cameo_byte_squares.h";
     if (w->forms[TILE_FORM])
         parts[n++] = "cameo_winograd.h";
     if (w->forms[LINE_FORM])

@@ -10,8 +10,9 @@
 #include <string.h>
 
 enum {
-    CAMEO_BYTE_BLOCK = 131072,                /* words of x that the tiles of a block read */
-    CAMEO_BYTE_SUMS = CAMEO_CONV_WIDE * 5 / 4 /* from a row of sums to the next */
+    CAMEO_BYTE_BLOCK = 131072,                 /* words of x that the tiles of a block read */
+    CAMEO_BYTE_SUMS = CAMEO_CONV_WIDE * 5 / 4, /* from a row of sums to the next */
+    CAMEO_BYTE_REST = 4 /* places of words behind the last, which meet weights of 0 */
 };
 
 /* 16 bytes of each of four rows as words. */
@@ -109,7 +110,9 @@ static inline __attribute__((unused)) void cameo_byte_line(const cameo_conv *g,
 
 /* Planes from .. until of x with its border, of `channels` channels `channel` bytes apart; of
  * channels that there are not the last one stands, which meets weights of 0. zero: the byte that
- * counts as 0, before `flip`. */
+ * counts as 0, before `flip`. Where there are near tiles, the least byte of each channel is
+ * subtracted; it is kept behind all planes and CAMEO_CONV_SLACK words more, and behind these words
+ * is what is greatest then. */
 static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *g, int64_t channels,
                                                               int64_t channel, const void *bytes,
                                                               int zero, int flip, void *words,
@@ -124,9 +127,10 @@ static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *
     const int flat = g->stride[2] == 1 && g->step[2] == 1 && g->pad[1] == 0 && g->pad[2] == 0 &&
                      g->in[1] == lines && g->in[2] == length && g->step[1] == length;
     const int64_t high = flat ? 1 : lines, width = length * (flat ? lines : g->stride[2]);
-    cameo_word *to = (cameo_word *)words + from * deep * high * width;
+    const int64_t plane = deep * high * width;
+    cameo_word *to = (cameo_word *)words + from * plane;
     const int64_t end = 4 * until < channels ? 4 * until : channels;
-    for (int64_t c = 4 * from; c < end; c += 4)
+    for (int64_t c = 4 * from; c < end; c += 4) {
         for (int64_t i = 0; i < deep; i++)
             for (int64_t j = 0; j < high; j++, to += width) {
                 const int64_t a = i - g->pad[0], b = j - g->pad[1];
@@ -143,6 +147,12 @@ static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *
                 else
                     cameo_byte_line(g, rows, length, sign, border, to);
             }
+#ifdef CAMEO_NEAR
+        const int64_t planes = (channels + 3) / 4;
+        cameo_word *behind = (cameo_word *)words + planes * plane + CAMEO_CONV_SLACK + c / 4;
+        cameo_near_lower(to - plane, plane, behind, behind + planes);
+#endif
+    }
     for (int64_t n = 0; n < CAMEO_CONV_SLACK && end == channels; n++)
         to[n] = border;
 }
@@ -183,11 +193,15 @@ cameo_byte_share(int64_t rows, int64_t all, int64_t width, int64_t from, int64_t
 typedef struct cameo_byte_block {
     int64_t all, n0;
     const cameo_word *few; /* the words of a few last columns, one after the other */
+    int64_t taps;
+    const cameo_word *lows, *tops; /* as cameo_byte_copy has them */
+    cameo_word *room;              /* of cameo_near_room */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_WIDE * 5 / 4 / CAMEO_LANES + 2];
 } cameo_byte_block;
 
-/* places: two for each word of k. scratch: a word for each word of k and column, and some more. */
+/* places: as cameo_byte_places has them, and behind them cameo_near_room. scratch: a word for each
+ * word of k and column, and some more. */
 static inline __attribute__((unused)) void cameo_byte_start(const cameo_conv_view *v, int64_t n0,
                                                             int64_t n1, int64_t *places,
                                                             void *scratch, cameo_byte_block *b)
@@ -196,22 +210,32 @@ static inline __attribute__((unused)) void cameo_byte_start(const cameo_conv_vie
     b->n0 = n0;
     cameo_word *few = scratch;
     float *panels = (float *)scratch + CAMEO_FEW * b->all;
-    b->count = cameo_conv_panels(v, n0, n1, b->all, places, places + b->all, panels, b->panels);
+    const int64_t *packed = places + b->all + CAMEO_BYTE_REST;
+    b->count = cameo_conv_panels(v, n0, n1, b->all, places, packed, panels, b->panels);
     b->few = few;
+    b->taps = v->taps[0] * v->taps[1] * v->taps[2];
+    b->lows = (const cameo_word *)(const void *)v->x + v->size;
+    b->tops = b->lows + v->channels;
+    b->room = (cameo_word *)(void *)(places + 2 * (b->all + CAMEO_BYTE_REST));
     const cameo_conv_panel *p = &b->panels[b->count - 1];
     for (int64_t j = 0; p->width <= CAMEO_FEW && j < p->width; j++, few += b->all)
         for (int64_t k = 0; k < b->all; k++)
             few[k] = ((const cameo_word *)(const void *)p->b)[p->at[k] + j];
 }
 
+/* Where words of k are in x, and in a copy of a panel; behind both the first word CAMEO_BYTE_REST
+ * times. */
 static inline __attribute__((unused)) void cameo_byte_places(const cameo_conv_view *v,
                                                              int64_t *places)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
+    int64_t *packed = places + all + CAMEO_BYTE_REST;
     cameo_conv_places(v, 0, all, places);
     for (int64_t k = 0; k < all; k++)
-        places[all + k] = k * PANEL;
+        packed[k] = k * PANEL;
+    for (int64_t i = all; i < all + CAMEO_BYTE_REST; i++)
+        places[i] = packed[i] = 0;
 }
 
 /* A few columns of all rows of a panel: lanes run over the rows, for two words of k at once. */
@@ -255,6 +279,16 @@ static inline __attribute__((unused)) void cameo_byte_tiles_of(const cameo_byte_
 {
     enum { PART = CAMEO_LANES * CAMEO_BYTE_VECTORS, DEEP = CAMEO_BYTE_DEEP };
     cameo_number numbers[DEEP * CAMEO_TILE_ROWS];
+    cameo_near_weights near;
+    const cameo_conv_panel *end = &b->panels[count - 1];
+    const int64_t columns = count ? end->n + end->width - b->n0 : 0;
+    if (cameo_near_split(b->all, b->taps, w, b->tops, b->lows, columns, b->room, &near)) {
+        cameo_near_tiles_of(&near, b->panels, count, b->n0, rows, sums, CAMEO_BYTE_SUMS);
+        return;
+    }
+    for (int64_t m = 0; near.based && m < rows; m++)
+        for (int64_t j = 0; j < CAMEO_BYTE_SUMS; j++)
+            sums[m * CAMEO_BYTE_SUMS + j] = near.base[m];
     for (int64_t k = 0; k < b->all; k += DEEP) {
         const int64_t depth = b->all - k < DEEP ? b->all - k : DEEP;
         cameo_bytes_widen(depth * CAMEO_TILE_ROWS, w + k * CAMEO_TILE_ROWS, 1, numbers);
@@ -267,7 +301,7 @@ static inline __attribute__((unused)) void cameo_byte_tiles_of(const cameo_byte_
                     const int64_t width = p->width - j < PART ? p->width - j : PART;
                     cameo_window_tiles[height - 1][(width + CAMEO_LANES - 1) / CAMEO_LANES - 1](
                         depth, numbers + m, (const cameo_word *)(const void *)p->b + j, p->at + k,
-                        0, to + j, CAMEO_BYTE_SUMS, width, k > 0);
+                        0, to + j, CAMEO_BYTE_SUMS, width, near.based || k > 0);
                 }
             }
         }

@@ -13,6 +13,7 @@ enum {
     BLOCK = 131072,
     FEW = 4,
     SLACK = 128,
+    REST = 4,
     SQUARE = 16,
     SQUARE_ROWS = 32
 }; // as in the runtime
@@ -64,6 +65,12 @@ static void add_buffer(Printer *p, const Conv *c, Bytes *b, Index sums, Index si
     b->behind = sums;
 }
 
+// As cameo_near_room has it.
+static int64_t near_room(int64_t words)
+{
+    return (words + REST) * TILE_ROWS + words * TILE_ROWS * 4;
+}
+
 // Places are 64 bits.
 static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words, int64_t taps)
 {
@@ -80,7 +87,8 @@ static void add_scratch(Printer *p, Conv *c, Bytes *b, int64_t words, int64_t ta
         places = s->tiles + taps;
     }
     b->places = panel + panel % 2;
-    add_buffer(p, c, b, poly_const(polys, sums), poly_const(polys, b->places + 4 * places));
+    const int64_t near = s->depth ? 0 : 4 * REST + near_room(words);
+    add_buffer(p, c, b, poly_const(polys, sums), poly_const(polys, b->places + 4 * places + near));
 }
 
 // Of a plane by its own window, as cameo_byte_planes_plan divides it: sums of some rows of y, words

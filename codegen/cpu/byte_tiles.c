@@ -17,7 +17,9 @@
 //     cameo_near(c, u, v, s, t): c + sums over i < 2 of u and s, v and t, at 2 i and 2 i + 1
 //
 // It is for constants of which all but a few sums can't leave 16 bits, and those few are done again
-// (runtime/cameo_near.h).
+// (runtime/cameo_near.h). cameo_four, of two numbers, and cameo_eight, of four, are the same
+// without saturation, for weights of which those that could leave 16 bits are left out
+// (runtime/cameo_near_conv.h).
 
 #include "codegen/cpu/tiles.h"
 
@@ -28,7 +30,8 @@ typedef struct ByteTarget {
     const char *dot;  // the body of cameo_dot
     bool intrinsics;  // of x86
     const char *wide; // what a wide tile is made of; NULL: it goes by cameo_dot
-    const char *near; // the body of cameo_near; NULL: there is none
+    const char *const
+        *near; // bodies of cameo_near, cameo_four and cameo_eight; NULL: there are none
 } ByteTarget;
 
 static const char plain[] = "    const cameo_words v = (cameo_words)u, w = (cameo_words)s;\n"
@@ -85,10 +88,35 @@ static const char near_256[] =
     "    const __m256i odd = _mm256_maddubs_epi16((__m256i)v, (__m256i)t);\n"
     "    return c + (cameo_sums)_mm256_madd_epi16(_mm256_adds_epi16(even, odd),\n"
     "                                             _mm256_set1_epi16(1));\n";
+static const char four_256[] =
+    "    const __m256i even = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);\n"
+    "    const __m256i odd = _mm256_maddubs_epi16((__m256i)v, (__m256i)t);\n"
+    "    return c + (cameo_sums)_mm256_madd_epi16(_mm256_add_epi16(even, odd),\n"
+    "                                             _mm256_set1_epi16(1));\n";
+static const char eight_256[] =
+    "    const __m256i a = _mm256_maddubs_epi16((__m256i)u, (__m256i)p);\n"
+    "    const __m256i b = _mm256_maddubs_epi16((__m256i)v, (__m256i)q);\n"
+    "    const __m256i d = _mm256_maddubs_epi16((__m256i)x, (__m256i)s);\n"
+    "    const __m256i e = _mm256_maddubs_epi16((__m256i)y, (__m256i)t);\n"
+    "    const __m256i all = _mm256_add_epi16(_mm256_add_epi16(a, b), _mm256_add_epi16(d, e));\n"
+    "    return c + (cameo_sums)_mm256_madd_epi16(all, _mm256_set1_epi16(1));\n";
+static const char *const nears_256[] = {near_256, four_256, eight_256};
 static const char near_128[] =
     "    const __m128i even = _mm_maddubs_epi16((__m128i)u, (__m128i)s);\n"
     "    const __m128i odd = _mm_maddubs_epi16((__m128i)v, (__m128i)t);\n"
     "    return c + (cameo_sums)_mm_madd_epi16(_mm_adds_epi16(even, odd), _mm_set1_epi16(1));\n";
+static const char four_128[] =
+    "    const __m128i even = _mm_maddubs_epi16((__m128i)u, (__m128i)s);\n"
+    "    const __m128i odd = _mm_maddubs_epi16((__m128i)v, (__m128i)t);\n"
+    "    return c + (cameo_sums)_mm_madd_epi16(_mm_add_epi16(even, odd), _mm_set1_epi16(1));\n";
+static const char eight_128[] =
+    "    const __m128i a = _mm_maddubs_epi16((__m128i)u, (__m128i)p);\n"
+    "    const __m128i b = _mm_maddubs_epi16((__m128i)v, (__m128i)q);\n"
+    "    const __m128i d = _mm_maddubs_epi16((__m128i)x, (__m128i)s);\n"
+    "    const __m128i e = _mm_maddubs_epi16((__m128i)y, (__m128i)t);\n"
+    "    const __m128i all = _mm_add_epi16(_mm_add_epi16(a, b), _mm_add_epi16(d, e));\n"
+    "    return c + (cameo_sums)_mm_madd_epi16(all, _mm_set1_epi16(1));\n";
+static const char *const nears_128[] = {near_128, four_128, eight_128};
 
 // Rows are fewer where halves of the operands take registers too. A wide tile has eight sums: an
 // addition takes a cycle, and with more of them a compiler keeps less of what it multiplies.
@@ -105,25 +133,38 @@ static const ByteTarget targets[] = {
      true,
      NULL,
      NULL},
-    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, near_256},
+    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, nears_256},
     {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL, NULL},
     {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL, NULL},
-    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, near_128},
+    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, nears_128},
     {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL, NULL},
     {{"1", 4, 2, 2, 4, 32}, plain, false, NULL, NULL},
 };
 
 static const TileKind
     of_products = {TILES_OF_BYTES, "cameo_byte_tile", "cameo_number", "cameo_word", "int32_t",
-                   "cameo_sums",   DOT_FIRST,         false,          FORM_WORDS},
+                   "cameo_sums",   DOT_FIRST,         false,          FORM_WORDS,   1},
     of_windows = {TILES_OF_WINDOWS, "cameo_window_tile", "cameo_number", "cameo_word", "int32_t",
-                  "cameo_sums",     DOT_SECOND,          false,          FORM_WORDS};
+                  "cameo_sums",     DOT_SECOND,          false,          FORM_WORDS,   1};
 
-static const TileKind nearly = {TILES_OF_BYTES, "cameo_near_tile", "cameo_word", "cameo_word",
-                                "int32_t",      "cameo_sums",      DOT_FIRST,    false,
-                                FORM_NEAR};
-// An addition takes a cycle: eight sums are as good as twelve, and all else has a register.
-enum { NEAR_ROWS = 4, NEAR_VECTORS = 2 };
+static const TileKind nearly = {TILES_OF_BYTES, "cameo_near_tile",
+                                "cameo_word",   "cameo_word",
+                                "int32_t",      "cameo_sums",
+                                DOT_FIRST,      false,
+                                FORM_NEAR,      2},
+                      near_pairs = {TILES_OF_WINDOWS, "cameo_near_pair_tile",
+                                    "cameo_word",     "cameo_word",
+                                    "int32_t",        "cameo_sums",
+                                    DOT_SECOND,       false,
+                                    FORM_NEAR,        2},
+                      near_windows = {TILES_OF_WINDOWS, "cameo_near_window_tile",
+                                      "cameo_word",     "cameo_word",
+                                      "int32_t",        "cameo_sums",
+                                      DOT_SECOND,       false,
+                                      FORM_NEAR,        4};
+// An addition takes a cycle: eight sums are as good as twelve, and all else has a register. Of
+// windows, whose panels are often no longer than a vector, all are of one.
+enum { NEAR_ROWS = 4, NEAR_VECTORS = 2, WINDOW_ROWS = 8, WINDOW_VECTORS = 1 };
 
 static void print_type(Buf *out, const TileKind *kind)
 {
@@ -196,21 +237,48 @@ static void print_streams(Buf *out, const ByteTarget *t)
     buf_printf(out, "#define CAMEO_BYTE_STREAM cameo_byte_stream_%d\n\n", most);
 }
 
-static void print_near(Buf *out, const ByteTarget *t, const TileUses *uses)
+static void print_near(Buf *out, const ByteTarget *t)
+{
+    static const char *const names[] = {"near", "four", "eight"};
+    static const char *const factors[] = {"u, cameo_sums v, cameo_sums s, cameo_sums t",
+                                          "u, cameo_sums v, cameo_sums s, cameo_sums t",
+                                          "u, cameo_sums v, cameo_sums x, cameo_sums y,\n"
+                                          "    cameo_sums p, cameo_sums q, cameo_sums s, "
+                                          "cameo_sums t"};
+    buf_printf(out, "#define CAMEO_NEAR\n");
+    for (int i = 0; i < 3; i++)
+        buf_printf(out,
+                   "static inline __attribute__((always_inline, unused)) cameo_sums cameo_%s(\n"
+                   "    cameo_sums c, cameo_sums %s)\n{\n%s}\n\n",
+                   names[i], factors[i], t->near[i]);
+}
+
+static void print_near_table(Buf *out, const TileKind *kind, const ByteTarget *t, int rows,
+                             int vectors, const TileUses *uses)
 {
     TileTarget tile = t->tile;
-    tile.rows = NEAR_ROWS;
-    tile.vectors = NEAR_VECTORS;
-    buf_printf(out,
-               "#define CAMEO_NEAR\n"
-               "enum { CAMEO_NEAR_ROWS = %d, CAMEO_NEAR_VECTORS = %d };\n"
-               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near(\n"
-               "    cameo_sums c, cameo_sums u, cameo_sums v, cameo_sums s, cameo_sums t)\n{\n"
-               "%s}\n\n",
-               tile.rows, tile.vectors, t->near);
-    print_type(out, &nearly);
-    tile_print_edge(out, &nearly);
-    tile_print_table(out, &nearly, &tile, uses);
+    tile.rows = rows;
+    tile.vectors = vectors;
+    print_type(out, kind);
+    tile_print_edge(out, kind);
+    tile_print_table(out, kind, &tile, uses);
+}
+
+static void print_near_tables(Buf *out, const ByteTarget *t, bool products, bool windows,
+                              const TileUses *uses)
+{
+    print_near(out, t);
+    if (products) {
+        buf_printf(out, "enum { CAMEO_NEAR_ROWS = %d, CAMEO_NEAR_VECTORS = %d };\n", NEAR_ROWS,
+                   NEAR_VECTORS);
+        print_near_table(out, &nearly, t, NEAR_ROWS, NEAR_VECTORS, uses);
+    }
+    if (windows) {
+        buf_printf(out, "enum { CAMEO_WINDOW_ROWS = %d, CAMEO_WINDOW_VECTORS = %d };\n",
+                   WINDOW_ROWS, WINDOW_VECTORS);
+        print_near_table(out, &near_pairs, t, WINDOW_ROWS, WINDOW_VECTORS, uses);
+        print_near_table(out, &near_windows, t, WINDOW_ROWS, WINDOW_VECTORS, uses);
+    }
 }
 
 void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *uses)
@@ -223,11 +291,11 @@ void byte_tiles_print(Buf *out, bool products, bool windows, const TileUses *use
         if (products) {
             print_streams(out, &targets[i]);
             print_table(out, &of_products, &targets[i], uses);
-            if (targets[i].near)
-                print_near(out, &targets[i], uses);
         }
         if (windows)
             print_table(out, &of_windows, &targets[i], uses);
+        if (targets[i].near)
+            print_near_tables(out, &targets[i], products, windows, uses);
     }
     buf_printf(out, "#endif\n#endif\n\n");
 }

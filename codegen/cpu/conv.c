@@ -687,8 +687,11 @@ static bool pack_bytes(Match *m, const Panels *w, const Processor *cpu, Str *err
         list_places(m, w, &all, error) && byte_conv_pack(m->p, &m->c, m->bytes, &all, cpu, error);
     m->bytes->channels = m->c.channels;
     m->c.channels = poly_const(m->polys, byte_conv_planes(m->bytes, &all));
-    if (!m->c.depthwise)
-        m->c.padded = bytes_scratch(m->mod, DT_I32, conv_copy_size(m->polys, &m->c));
+    if (!m->c.depthwise) { // behind the planes two words of each
+        const Index behind = poly_scale(m->polys, m->c.channels, 2);
+        m->c.padded = bytes_scratch(m->mod, DT_I32,
+                                    poly_add(m->polys, conv_copy_size(m->polys, &m->c), behind));
+    }
     m->c.channels = poly_ceildiv(m->polys, m->bytes->channels, poly_const(m->polys, 4));
     conv_free_weights(&all);
     return ok;

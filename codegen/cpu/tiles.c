@@ -35,12 +35,12 @@ static const Extremes extremes[] = {
     {8, "__builtin_ia32_maxps256(a, b)", "__builtin_ia32_minps256(a, b)"},
 };
 
-static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float", "float",   "float",
-                                "cameo_vec",     DOT_NONE,     false,   FORM_WORDS};
+static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float", "float",    "float",
+                                "cameo_vec",     DOT_NONE,     false,   FORM_WORDS, 1};
 // Two rows of a convolution's output that are no longer than a vector each: alone, a vector takes
 // as many loads of the other factor as it has products.
-static const TileKind pairs = {TILES_OF_FLOATS, "cameo_pair", "float", "float",   "float",
-                               "cameo_vec",     DOT_NONE,     true,    FORM_WORDS};
+static const TileKind pairs = {TILES_OF_FLOATS, "cameo_pair", "float", "float",    "float",
+                               "cameo_vec",     DOT_NONE,     true,    FORM_WORDS, 1};
 
 // Sums of even and of odd k are apart where there are too few to hide the latency.
 static int chains_of(const TileTarget *t, int rows, int vectors)
@@ -68,6 +68,28 @@ static void print_ahead(Buf *out, const TileKind *kind, const TileTarget *t, int
                    i * LINE);
 }
 
+// Numbers of k that are multiplied at once, and the names of their vectors.
+static int numbers_of(const TileKind *kind)
+{
+    return kind->together;
+}
+
+static const char vector_names[] = "yzuv";
+
+// Sums of products of several numbers of k, in 16 bits first.
+static void print_near_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
+{
+    const int numbers = numbers_of(kind);
+    buf_printf(out, " %c%d%d = cameo_%s(%c%d%d", sum, i, v, numbers == 2 ? "four" : "eight", sum, i,
+               v);
+    buf_printf(out, ", b%d", v);
+    for (int n = 1; n < numbers; n++)
+        buf_printf(out, ", %c[%d]", vector_names[n], v);
+    for (int n = 0; n < numbers; n++)
+        buf_printf(out, ", zero + x[%d * CAMEO_TILE_ROWS + %d]", n, i);
+    buf_printf(out, ");");
+}
+
 // sum += number i of a row of a * vector v of b
 static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
 {
@@ -75,6 +97,8 @@ static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
         buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
     else if (kind->form == FORM_WIDE)
         buf_printf(out, " %c%d%d = cameo_wide_dot(%c%d%d, a%d, b%d);", sum, i, v, sum, i, v, i, v);
+    else if (kind->form == FORM_NEAR && kind->dot == DOT_SECOND)
+        print_near_sum(out, kind, sum, i, v);
     else if (kind->form == FORM_NEAR)
         buf_printf(out,
                    " %c%d%d = cameo_near(%c%d%d, zero + x[%d], zero + x[%d + CAMEO_TILE_ROWS], "
@@ -86,12 +110,6 @@ static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
     else
         buf_printf(out, " %c%d%d = cameo_dot(%c%d%d, b%d, zero + x[%d]);", sum, i, v, sum, i, v, v,
                    i);
-}
-
-// Numbers of k that are multiplied at once.
-static int numbers_of(const TileKind *kind)
-{
-    return kind->form == FORM_NEAR ? 2 : 1;
 }
 
 // Vectors of registers for one of b.
@@ -122,7 +140,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
     else
         for (int i = 0; i < numbers; i++)
             buf_printf(out, "            const %s *%c = (const %s *)(b + at[%d]);\n", kind->vector,
-                       'y' + i, kind->vector, numbers * k + i);
+                       vector_names[i], kind->vector, numbers * k + i);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors * parts_of(kind); v++) {

@@ -26,7 +26,7 @@ typedef enum TileDot { DOT_NONE, DOT_FIRST /* a has none */, DOT_SECOND /* b has
 
 // How a tile over bytes multiplies: by cameo_dot, or pairs of 16 bits, four to a number of a, which
 // are widened before; a vector of b is widened in two halves, once for all rows, and each half has
-// its own sums until the end. Near: two numbers of k at once, by cameo_near.
+// its own sums until the end. Near: several numbers of k at once, by cameo_near and its kin.
 typedef enum TileForm { FORM_WORDS, FORM_WIDE, FORM_NEAR } TileForm;
 
 typedef struct TileKind {
@@ -37,6 +37,7 @@ typedef struct TileKind {
     TileDot dot;
     bool apart;    // vectors of b are `next` numbers from one another, those of c `width`
     TileForm form; // of bytes
+    int together;  // numbers of k that are multiplied at once; 1 but for FORM_NEAR
 } TileKind;
 
 // A product of so many rows and columns: tiles of the greatest size, and of what is left at its

@@ -35,6 +35,13 @@ class Net(programs.Network):
         spread[self.random.random(shape) < 0.01] = edge.max
         return np.clip(np.rint(spread), edge.min, edge.max).astype(dtype)
 
+    def narrowed(self, x):
+        """x [n, c, ...] whose channels lie between bounds of their own, as activations do."""
+        edge, shape = np.iinfo(x.dtype), (1, x.shape[1]) + (1,) * (x.ndim - 2)
+        width = self.random.integers(0, self.one_of(16, 100, 256), shape)
+        low = self.random.integers(0, 256 - width) if self.random.integers(2) else np.zeros(shape, np.int64)
+        return (edge.min + low + (x.astype(np.int64) - edge.min) % (width + 1)).astype(x.dtype)
+
     def input(self, value):
         name = f"x{len(self.inputs)}"
         self.feeds[name] = value
@@ -99,9 +106,14 @@ class Net(programs.Network):
         least = [(t - 1) * d + 1 for t, d in zip(taps, dilations)]
         size = [int(v + self.one_of(0, 3, 6, 7, 13, 20, 50 if rank < 3 else 8)) for v in least]
         tx, tw = self.one_of(np.uint8, np.int8), self.one_of(np.uint8, np.int8)
-        x, w = self.bytes(tx, int(self.one_of(1, 1, 2)), group * c, *size), self.bytes(tw, group * m, c, *taps)
+        x = self.bytes(tx, int(self.one_of(1, 1, 2)), group * c, *size)
+        if self.random.integers(2):
+            x = self.narrowed(x)
+        w = (self.bytes if self.random.integers(2) else self.gathered)(tw, group * m, c, *taps)
         zx, per_row = self.zero(tx), self.random.integers(2)
         zw = self.zero(tw, *((group * m,) if per_row else ()))
+        if self.random.integers(2):
+            zw = np.full(zw.shape, 128 if tw == np.uint8 else 0, tw)
         sums = convolved(x.astype(np.int64) - int(zx), w.astype(np.int64) - zw.astype(np.int64).reshape([-1] + [1] * (rank + 1)),
                          group, strides, dilations, pads)
         shape = dict(strides=strides, dilations=dilations, pads=pads, group=group)
