@@ -19,6 +19,11 @@ enum {
     CAMEO_CONV_NEAR = CAMEO_CONV_K * CAMEO_LANES * CAMEO_VECTORS * 4 <= CAMEO_CONV_FIRST,
     /* rows that a panel is multiplied by before the next one */
     CAMEO_CONV_HIGH = CAMEO_CONV_NEAR ? CAMEO_COLUMN_ROWS : CAMEO_ROWS,
+#ifdef CAMEO_STRIP
+    CAMEO_STRIPS = 1, /* there are strips of tiles */
+#else
+    CAMEO_STRIPS = 0,
+#endif
     CAMEO_CONV_TAPS = 128 /* of a window that slides over a plane by itself */
 };
 
@@ -406,6 +411,7 @@ typedef struct cameo_conv_block {
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
     int even;                   /* as the view's */
     int few;                    /* the last panel may be a few columns */
+    int64_t apart;              /* of x, from one value of k to the next; 0: not the same */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_PANELS];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
@@ -439,11 +445,18 @@ cameo_conv_asks(const cameo_conv_block *b, int64_t m0, int64_t m1, int64_t next,
                              0};
 }
 
+/* Does the turn that comes ask for some? */
+static inline __attribute__((unused)) int cameo_conv_asking(const cameo_conv_next *n)
+{
+    return n->asked < n->panels && n->asked * n->turns <= n->turn * n->panels;
+}
+
 /* Bytes from the weights `a` of the tile to do to those that it asks for, or 0: for each turn. */
 static inline __attribute__((unused)) int64_t cameo_conv_ahead(cameo_conv_next *n, const float *a)
 {
-    const int64_t turn = n->turn++;
-    if (n->asked >= n->panels || n->asked * n->turns > turn * n->panels)
+    const int asks = cameo_conv_asking(n);
+    n->turn++;
+    if (!asks)
         return 0;
     return (int64_t)((uintptr_t)(n->w + n->asked++ * n->size) - (uintptr_t)a);
 }
@@ -565,6 +578,39 @@ static inline __attribute__((unused)) int cameo_conv_beside(const cameo_conv_blo
     return !CAMEO_CONV_NEAR ? CAMEO_CONV_PANELS : b->nk <= CAMEO_CONV_SHORT_K ? 4 : 1;
 }
 
+/* Of panels from .. to how many of the first ones are as wide as a tile and the same distance from
+ * one another, with values of k that are so too. */
+static inline __attribute__((unused)) int cameo_conv_alike(const cameo_conv_block *b, int from,
+                                                           int to)
+{
+    const cameo_conv_panel *p = &b->panels[from];
+    const int64_t width = CAMEO_LANES * CAMEO_VECTORS;
+    if ((p->at != b->packed && b->apart == 0) || p->width != width || p->row)
+        return 0;
+    int n = 1;
+    while (from + n < to && p[n].width == width && !p[n].row && p[n].at == p->at &&
+           p[n].b - p[n - 1].b == p[1].b - p->b)
+        n++;
+    return n;
+}
+
+/* So many tiles, from rows m and panel i on: of the panels that follow, or, down, of the rows. */
+static inline __attribute__((unused)) void cameo_conv_strip(const cameo_conv_block *b, int64_t m,
+                                                            int i, int64_t tiles, int down,
+                                                            const float *a)
+{
+#ifdef CAMEO_STRIP
+    const cameo_conv_panel *p = &b->panels[i];
+    cameo_finish finish;
+    const int64_t step = p->at == b->packed ? CAMEO_LANES * CAMEO_VECTORS : b->apart;
+    CAMEO_STRIP(b->nk, a, p->b + p->at[0], step, tiles > 1 && !down ? p[1].b - p->b : 0, tiles,
+                down ? 1 + m % CAMEO_TILE_ROWS : 0, b->y + m * b->row + p->n, b->row, b->k0 > 0,
+                cameo_conv_finish(b, m, p->n, &finish));
+#else
+    (void)b, (void)m, (void)i, (void)tiles, (void)down, (void)a;
+#endif
+}
+
 /* Rows m .. next of all panels but a few columns. Those left of m0 .. m1 come next. */
 static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_block *b, int64_t m0,
                                                             int64_t m1, int64_t m, int64_t next)
@@ -575,11 +621,24 @@ static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_blo
     for (int from = 0, to; from < count; from = to) {
         to = count - from < beside ? count : from + beside;
         to += to < count && cameo_conv_pair(b, to - 1, CAMEO_ROWS);
-        for (int64_t j = m; j < next; j += CAMEO_ROWS) {
-            const int64_t height = next - j < CAMEO_ROWS ? next - j : CAMEO_ROWS;
+        const int alike = CAMEO_STRIPS ? cameo_conv_alike(b, from, to) : 0;
+        const int down = alike > 0 && from + 1 == to;
+        for (int64_t j = m, height; j < next; j += height) {
+            height = next - j < CAMEO_ROWS ? next - j : CAMEO_ROWS;
             const float *a = cameo_conv_weights(b, j);
             int64_t ahead = height > CAMEO_FEW_ROWS ? cameo_conv_ahead(&asks, a) : 0;
-            for (int i = from, both; i < to; i += 1 + both, ahead = 0) {
+            int i = from;
+            if (down && ahead == 0 && height == CAMEO_ROWS) {
+                while (next - j - height >= CAMEO_ROWS && !cameo_conv_asking(&asks))
+                    height += CAMEO_ROWS, asks.turn++;
+                cameo_conv_strip(b, j, i, height / CAMEO_ROWS, 1, a);
+                continue;
+            }
+            if (alike > 1 && ahead == 0 && height == CAMEO_ROWS) {
+                cameo_conv_strip(b, j, i, alike, 0, a);
+                i += alike;
+            }
+            for (int both; i < to; i += 1 + both, ahead = 0) {
                 both = i + 1 < to && cameo_conv_pair(b, i, height);
                 cameo_conv_tile(b, j, height, i, both, a, ahead);
             }
@@ -640,6 +699,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->finish = v->finish;
     b->even = v->even;
     b->few = cameo_conv_ends_few(v);
+    b->apart = b->all == v->channels ? v->channel : 0;
     b->nk = 0;
     const int64_t depth = b->all < CAMEO_CONV_K ? b->all : CAMEO_CONV_K;
     for (int64_t k = 0; k < depth; k++)

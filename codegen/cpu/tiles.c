@@ -314,6 +314,90 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
     print_end(out, kind, t, rows, vectors);
 }
 
+// A strip's sums as they are stored: one after the other, so that the next tile's registers are
+// free early.
+static void print_strip_end(Buf *out, const TileTarget *t)
+{
+    const int rows = t->rows, vectors = t->vectors;
+    buf_printf(out, "        if (more) {\n");
+    print_moves(out, &floats, "c", "ldc", rows, vectors, false);
+    buf_printf(out, "        }\n        const cameo_vec low = bounds[0], high = bounds[1];\n"
+                    "        if (added) {\n");
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(
+                out,
+                "            ((cameo_vec *)(c + %d * ldc))[%d] = cameo_clip((c%d%d + bias[%d])"
+                " + ((cameo_vec *)(added + %d * ldc))[%d], low, high);\n",
+                i, v, i, v, i, i, v);
+    buf_printf(out, "            added += beside;\n        } else {\n");
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(
+                out,
+                "            ((cameo_vec *)(c + %d * ldc))[%d] = cameo_clip(c%d%d + bias[%d], "
+                "low, high);\n",
+                i, v, i, v, i);
+    buf_printf(out, "        }\n");
+}
+
+// Several of the largest tiles, one after the other, all of them whole, whose vectors are the same
+// distance from one value of k to the next: panels beside one another for the same rows, or, down,
+// the next rows for the same panel. So a tile's products begin while the one before it is still
+// stored, which where values of k are few takes as long as a third of its products. Vectors of b
+// are held: with as many sums as registers gcc would read each again for each row.
+static void print_strip(Buf *out, const TileTarget *t)
+{
+    const int rows = t->rows, vectors = t->vectors, width = vectors * t->lanes;
+    buf_printf(
+        out,
+        "static __attribute__((noinline, unused)) void cameo_strip_%d_%d(\n"
+        "    int64_t depth, const float *restrict rows, const float *restrict b, int64_t step,\n"
+        "    int64_t next, int64_t tiles, int64_t down, float *restrict c, int64_t ldc, int more,\n"
+        "    const cameo_finish *finish)\n{\n"
+        "    static const float none[%d] = {",
+        rows, vectors, rows);
+    for (int i = 0; i < rows; i++)
+        buf_printf(out, "%s-0.0f", i ? ", " : "");
+    buf_printf(out,
+               "};\n    const cameo_vec zero = {0};\n"
+               "    const float infinity = __builtin_inff();\n"
+               "    const float *bias = finish ? finish->bias : none;\n"
+               "    const float *added = finish ? finish->added : NULL;\n"
+               "    const cameo_vec bounds[2] = {zero + (finish ? finish->low : -infinity),\n"
+               "                                 zero + (finish ? finish->high : infinity)};\n"
+               "    const int64_t beside = down ? %d * ldc : %d;\n"
+               "    for (int64_t row = down - 1; tiles > 0; tiles--) {\n"
+               "        const float *x = rows, *y = b;\n"
+               "        cameo_vec ",
+               rows, width);
+    for (int i = 0; i < rows * vectors; i++)
+        buf_printf(out, "%sc%d%d = zero", i ? ", " : "", i / vectors, i % vectors);
+    buf_printf(out, ";\n        for (int64_t k = depth; k > 0; k--) {\n            cameo_vec ");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%sb%d = ((const cameo_vec *)y)[%d]", v ? ", " : "", v, v);
+    buf_printf(out, ";\n            __asm__(\"\" : ");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%s\"+x\"(b%d)", v ? ", " : "", v);
+    buf_printf(out, ");\n");
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "           ");
+        for (int v = 0; v < vectors; v++)
+            print_sum(out, &floats, 'c', i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "            x += CAMEO_TILE_ROWS;\n            y += step;\n        }\n");
+    print_strip_end(out, t);
+    buf_printf(
+        out,
+        "        c += beside;\n"
+        "        if (down) {\n            row += %d;\n            bias += finish ? %d : 0;\n"
+        "            rows += row %% CAMEO_TILE_ROWS ? %d : CAMEO_TILE_ROWS * (depth - 1) + %d;\n"
+        "        } else {\n            b += next;\n        }\n    }\n}\n\n"
+        "#define CAMEO_STRIP cameo_strip_%d_%d\n",
+        rows, rows, rows, rows, rows, vectors);
+}
+
 // Eight columns at a time or four, the last of them once more with those before: what c held there
 // is read before it is written.
 static void print_edge_part(Buf *out, const TileKind *kind, int lanes)
@@ -558,6 +642,8 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
         tile_print(out, &pairs, t, t->rows, 2);
         buf_printf(out, "#define CAMEO_PAIR cameo_pair_%d_2\n", t->rows);
     }
+    if (t->lanes == 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors))
+        print_strip(out, t);
 }
 
 // What a processor's row says of its tiles; of several with as many lanes the best one.
@@ -587,7 +673,13 @@ void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t
         " * CAMEO_TILE_COLUMNS that are `next` numbers from one another. CAMEO_PAIR, where there "
         "is\n"
         " * one: two vectors, `next` numbers from one another, of `width` columns each, which are\n"
-        " * neighbours in c. whole: it may be written over where they end. */\n"
+        " * neighbours in c. whole: it may be written over where they end. CAMEO_STRIP, where "
+        "there\n"
+        " * is one: whole tiles one after the other, whose vectors are `step` numbers from one "
+        "value\n"
+        " * of k to the next: panels `next` numbers from one another, or, where `down` is not 0, "
+        "the\n"
+        " * rows that follow, the first of them number down - 1 of a panel of rows. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
         "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
