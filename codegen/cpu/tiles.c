@@ -68,18 +68,13 @@ static void print_ahead(Buf *out, const TileKind *kind, const TileTarget *t, int
                    i * LINE);
 }
 
-// Numbers of k that are multiplied at once, and the names of their vectors.
-static int numbers_of(const TileKind *kind)
-{
-    return kind->together;
-}
-
+// The names of vectors of numbers of k that are multiplied at once.
 static const char vector_names[] = "yzuv";
 
 // Sums of products of several numbers of k, in 16 bits first.
 static void print_near_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
 {
-    const int numbers = numbers_of(kind);
+    const int numbers = kind->together;
     buf_printf(out, " %c%d%d = cameo_%s(%c%d%d", sum, i, v, numbers == 2 ? "four" : "eight", sum, i,
                v);
     buf_printf(out, ", b%d", v);
@@ -132,7 +127,7 @@ static void print_vector(Buf *out, const TileKind *kind, int v)
 static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors,
                        int k, char sum)
 {
-    const int numbers = numbers_of(kind);
+    const int numbers = kind->together;
     buf_printf(out, "        {\n            const %s *x = a + %d * CAMEO_TILE_ROWS;\n", kind->first,
                numbers * k);
     if (kind->apart)
@@ -161,7 +156,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
 
 static void print_loop(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors)
 {
-    const int chains = chains_of(t, rows, vectors * parts_of(kind)), numbers = numbers_of(kind);
+    const int chains = chains_of(t, rows, vectors * parts_of(kind)), numbers = kind->together;
     // Few sums leave registers free, and two chains of them take turns.
     const int step = t->step == 1 && chains == 2 ? 4 : t->step;
     if (step > 1) {

@@ -53,7 +53,6 @@ def main():
     p.add_argument("--least", type=float, default=1.85)
     p.add_argument("--most", type=float, default=1.4)
     args = p.parse_args()
-    os.environ.pop("OPENBLAS_CORETYPE", None)
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
         sys.exit("threads.py: there is one core")

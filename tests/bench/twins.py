@@ -11,7 +11,6 @@ of transformers with any number of tokens. Exit 1 where a program with sizes at 
 import argparse
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -94,7 +93,6 @@ def main():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--limit", type=float, default=1.10)
     args = p.parse_args()
-    os.environ.pop("OPENBLAS_CORETYPE", None)
     beyond = 0
     print("| network | sizes fixed, ms | at run time, ms | ratio |\n|---|---|---|---|")
     for name, model, feeds, sizes in networks(args.folders):
