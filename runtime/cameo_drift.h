@@ -277,7 +277,8 @@ CAMEO_FN int cameo_drift_near_holds(const cameo_drift_near_sums *s)
 {
     return s->total2 + s->made2 + s->shadow2 <= DBL_MAX &&
            cameo_drift_may_square((double)s->total) && cameo_drift_may_square((double)s->made) &&
-           cameo_drift_may_square((double)s->inherited);
+           cameo_drift_may_square((double)s->inherited) &&
+           cameo_drift_may_square((double)s->shadow);
 }
 
 /* Adds what float32 holds of some elements, the greatest |total| apart. */
@@ -291,21 +292,6 @@ CAMEO_FN void cameo_drift_near_add(cameo_drift_near_sums *to, const cameo_drift_
     to->inherited = from->inherited > to->inherited ? from->inherited : to->inherited;
     to->low = from->low < to->low ? from->low : to->low;
     to->high = from->high > to->high ? from->high : to->high;
-}
-
-/* The greatest |Y| of both parts where it may be more than the greatest so far, which else it is
- * said to be; -1: float32 may not hold its square. y's range tells most often. */
-CAMEO_FN double cameo_drift_near_size(const cameo_drift_state *s, const cameo_drift_near_sums *own,
-                                      const cameo_drift_part *parts, cameo_drift_third how)
-{
-    const double y = (double)(-own->low > own->high ? -own->low : own->high);
-    const double total = (double)own->total, bound = (y + total) * (1 + 0x1p-20);
-    float most = 0;
-    if (y >= 0x1p-46 && y >= 2 * total && bound <= s->shadow && cameo_drift_may_square(bound))
-        return s->shadow;
-    for (int k = 0; k < 2; k++)
-        most = cameo_drift_part_size(&parts[k], how, most);
-    return cameo_drift_may_square((double)most) ? cameo_drift_larger((double)most, s->shadow) : -1;
 }
 
 /* Is the greatest |total| of a block that begins at `first` greater than those before, or as great
@@ -336,18 +322,18 @@ CAMEO_FN int cameo_drift_plain(cameo_drift_state *s, const cameo_call *c, int64_
         .apart = c->nwrites > 1 ? (float *)(uintptr_t)c->writes[1].at + first : NULL,
         .n = n};
     cameo_drift_split(parts, &tail, how);
-    const int further = cameo_drift_parts_take(&own, parts, limit, how);
+    const uint32_t over = cameo_drift_parts_take(&own, parts, limit, how);
     cameo_drift_split_end(parts, n);
-    const double size =
-        cameo_drift_near_holds(&own) ? cameo_drift_near_size(s, &own, parts, how) : -1;
-    if (size < 0)
+    if (!cameo_drift_near_holds(&own))
         return 0;
     cameo_drift_near_add(&s->near, &own);
-    s->shadow = size;
+    s->shadow = cameo_drift_larger((double)own.shadow, s->shadow);
     const double most = (double)own.total;
     const int found = cameo_drift_is_first(s, most, first);
-    for (int k = 0; further && k < 2; k++)
-        cameo_drift_part_look(&parts[k], how, u, &s->relative, &s->ulp);
+    for (int k = 0; k < 2; k++)
+        if (over >> k * DRIFT_CHUNKS)
+            cameo_drift_part_look(&parts[k], over >> k * DRIFT_CHUNKS, how, u, &s->relative,
+                                  &s->ulp);
     if (found) {
         int64_t at = cameo_drift_part_find(&parts[0], how, (float)most);
         if (at < 0)

@@ -9,7 +9,8 @@ enum {
     DRIFT_RUN = 2048,             /* before what is special among them is looked for */
     DRIFT_NEAR = 512,             /* whose squares are added in float32; whole steps */
     DRIFT_FAR = 128,              /* looked at together for what is greatest; whole steps */
-    DRIFT_CLOSE = 32              /* looked at in float64, then; whole steps */
+    DRIFT_CHUNKS = DRIFT_RUN / DRIFT_FAR,
+    DRIFT_CLOSE = 32 /* looked at in float64, then; whole steps */
 };
 
 /* clang takes vectors of 512 bits apart unless it is told. */
@@ -283,7 +284,8 @@ CAMEO_DRIFT_FN cameo_drift_step cameo_drift_take_step(cameo_drift_taken *s,
 }
 
 /* Two steps. Their elements are held to the limit two by two, the greater |total| to the lesser
- * |Y|: fewer operations, and true of more than it is of one by one, hardly ever where no Y is 0. */
+ * |Y|: fewer operations where one finds the greater magnitude, and true of more than it is of one
+ * by one, which costs where small Y lie beside great ones. */
 CAMEO_DRIFT_FN void cameo_drift_take_two(cameo_drift_taken *s, const cameo_drift_part *p, int64_t i,
                                          cameo_drift_floats less, const cameo_drift_third how,
                                          const int apart)
@@ -292,10 +294,12 @@ CAMEO_DRIFT_FN void cameo_drift_take_two(cameo_drift_taken *s, const cameo_drift
     const cameo_drift_step b = cameo_drift_take_step(s, p, i + DRIFT_STEP, how, apart);
     const cameo_drift_floats total = cameo_drift_wider(a.total, b.total);
     const cameo_drift_floats least = cameo_drift_slighter(a.shadow, b.shadow);
+    const cameo_drift_floats size = cameo_drift_wider(a.shadow, b.shadow);
     s->shadow2 = cameo_drift_joined_floats(a.shadow, a.shadow, s->shadow2);
     s->shadow2 = cameo_drift_joined_floats(b.shadow, b.shadow, s->shadow2);
     s->total2 = cameo_drift_joined_floats(a.total, a.total, s->total2);
     s->total2 = cameo_drift_joined_floats(b.total, b.total, s->total2);
+    s->most.shadow = cameo_drift_wider(size, s->most.shadow);
     s->most.total = cameo_drift_wider(total, s->most.total);
     cameo_drift_take_over(s, cameo_drift_joined_floats(less, least, total));
 }
@@ -305,28 +309,44 @@ CAMEO_DRIFT_FN void cameo_drift_take_one(cameo_drift_taken *s, const cameo_drift
                                          const int apart)
 {
     const cameo_drift_step a = cameo_drift_take_step(s, p, i, how, apart);
-    const cameo_drift_floats size = a.shadow * a.shadow, square = a.total * a.total;
-    s->shadow2 += size;
+    s->shadow2 = cameo_drift_joined_floats(a.shadow, a.shadow, s->shadow2);
+    s->most.shadow = cameo_drift_wider(a.shadow, s->most.shadow);
     if (how == DRIFT_SAME)
         return;
-    s->total2 += square;
+    s->total2 = cameo_drift_joined_floats(a.total, a.total, s->total2);
     s->most.total = cameo_drift_wider(a.total, s->most.total);
-    cameo_drift_take_over(s, cameo_drift_joined_floats(-less * less, size, square));
+    cameo_drift_take_over(s, cameo_drift_joined_floats(less, cameo_drift_sizes(a.shadow),
+                                                       cameo_drift_sizes(a.total)));
 }
 
-/* Some steps of a part, whose sums of squares float32 holds so far. */
-CAMEO_DRIFT_FN void cameo_drift_take(cameo_drift_taken *to, const cameo_drift_part *p,
-                                     int64_t first, int64_t end, cameo_drift_floats less,
-                                     const cameo_drift_third how, const int apart)
+#if defined(__AVX512DQ__)
+enum { DRIFT_RANGES = 1 };
+#else
+enum { DRIFT_RANGES = 0 };
+#endif
+
+/* Some steps of a part, whose sums of squares float32 holds so far. Returns a bit for each
+ * DRIFT_FAR elements of the part: 1: some |total| among them may be more than limit * |Y|. */
+CAMEO_DRIFT_FN uint32_t cameo_drift_take(cameo_drift_taken *to, const cameo_drift_part *p,
+                                         int64_t first, int64_t end, cameo_drift_floats less,
+                                         const cameo_drift_third how, const int apart)
 {
-    const int pairs = how != DRIFT_EXACT && how != DRIFT_MOVED && how != DRIFT_SAME;
+    const int pairs = DRIFT_RANGES && how != DRIFT_EXACT && how != DRIFT_MOVED && how != DRIFT_SAME;
+    const cameo_drift_floats none = {0};
     cameo_drift_taken s = *to;
-    int64_t i = first;
-    for (; pairs && i + 2 * DRIFT_STEP <= end; i += 2 * DRIFT_STEP)
-        cameo_drift_take_two(&s, p, i, less, how, apart);
-    for (; i < end; i += DRIFT_STEP)
-        cameo_drift_take_one(&s, p, i, less, how, apart);
+    uint32_t over = 0;
+    for (int64_t i = first; i < end;) {
+        const int64_t stop = end - i < DRIFT_FAR ? end : i + DRIFT_FAR;
+        const uint32_t bit = UINT32_C(1) << (i / DRIFT_FAR);
+        s.over = none;
+        for (; pairs && i + 2 * DRIFT_STEP <= stop; i += 2 * DRIFT_STEP)
+            cameo_drift_take_two(&s, p, i, less, how, apart);
+        for (; i < stop; i += DRIFT_STEP)
+            cameo_drift_take_one(&s, p, i, less, how, apart);
+        over |= cameo_drift_any((cameo_drift_bits)(s.over > 0)) ? bit : 0;
+    }
     *to = s;
+    return over;
 }
 
 CAMEO_DRIFT_FN void cameo_drift_take_squares(cameo_drift_taken *s)
@@ -339,10 +359,11 @@ CAMEO_DRIFT_FN void cameo_drift_take_squares(cameo_drift_taken *s)
     s->total2 = s->made2 = s->inherited2 = s->shadow2 = none;
 }
 
-CAMEO_DRIFT_FN int cameo_drift_parts_sums(cameo_drift_near_sums *to, const cameo_drift_part *parts,
-                                          double limit, const cameo_drift_third how,
-                                          const int apart)
+CAMEO_DRIFT_FN uint32_t cameo_drift_parts_sums(cameo_drift_near_sums *to,
+                                               const cameo_drift_part *parts, double limit,
+                                               const cameo_drift_third how, const int apart)
 {
+    uint32_t over = 0;
     const float most = limit < 0x1p60 ? (float)(limit * (1 - 0x1p-16)) : 0x1p60f;
     const cameo_drift_floats none = {0}, less = none - most;
     cameo_drift_taken s = {.most = {.low = none + INFINITY, .high = none - INFINITY}};
@@ -352,18 +373,19 @@ CAMEO_DRIFT_FN int cameo_drift_parts_sums(cameo_drift_near_sums *to, const cameo
             if (i)
                 cameo_drift_take_squares(&s);
             end = p.n - i < DRIFT_NEAR ? p.n : i + DRIFT_NEAR;
-            cameo_drift_take(&s, &p, i, end, less, how, apart);
+            over |= cameo_drift_take(&s, &p, i, end, less, how, apart) << k * DRIFT_CHUNKS;
         }
     }
     cameo_drift_take_squares(&s);
     *to = cameo_drift_reduced(&s.sums, &s.most);
-    return cameo_drift_any((cameo_drift_bits)(s.over > 0));
+    return over;
 }
 
-/* What float32 says of both parts. 1: some |total| may be more than limit * |Y|. */
-CAMEO_DRIFT_WHOLE int cameo_drift_parts_take(cameo_drift_near_sums *s,
-                                             const cameo_drift_part *parts, double limit,
-                                             cameo_drift_third how)
+/* What float32 says of both parts. Returns where some |total| may be more than limit * |Y|: a bit
+ * for each DRIFT_FAR elements of the first part, and one for the other behind DRIFT_CHUNKS. */
+CAMEO_DRIFT_WHOLE uint32_t cameo_drift_parts_take(cameo_drift_near_sums *s,
+                                                  const cameo_drift_part *parts, double limit,
+                                                  cameo_drift_third how)
 {
     const int apart = parts[0].apart != NULL;
     switch (how) {
@@ -388,20 +410,40 @@ CAMEO_DRIFT_WHOLE int cameo_drift_parts_take(cameo_drift_near_sums *s,
     }
 }
 
-/* The greatest |Y| of the part, or `most`. */
-CAMEO_DRIFT_WHOLE float cameo_drift_part_size(const cameo_drift_part *p, cameo_drift_third how,
-                                              float most)
-{
-    cameo_drift_floats size = most + (cameo_drift_floats){0};
-    for (int64_t i = 0; i < p->n; i += DRIFT_STEP)
-        size = cameo_drift_wider(cameo_drift_step_at(p, i, how).shadow, size);
-    return (float)cameo_drift_greatest_float(&size);
-}
-
 /* As a factor of float32 that is a little less: what is compared with is rounded too. */
 CAMEO_DRIFT_FN float cameo_drift_factor(double bound)
 {
     return bound < 0x1p60 ? (float)(bound * (1 - 0x1p-16)) : 0x1p60f;
+}
+
+/* Total and Y alone of a step, by what was stored where something was. */
+CAMEO_DRIFT_FN cameo_drift_step cameo_drift_stored_at(const cameo_drift_part *p, int64_t i,
+                                                      cameo_drift_third how, const float *stored)
+{
+    if (!stored)
+        return cameo_drift_step_at(p, i, how);
+    const cameo_drift_floats total = cameo_drift_floats_at(stored + i), none = {0};
+    return (cameo_drift_step){total, none, none, cameo_drift_floats_at(p->y + i) + total};
+}
+
+CAMEO_DRIFT_FN const float *cameo_drift_stored(const cameo_drift_part *p, cameo_drift_third how)
+{
+    return how == DRIFT_MOVED ? (const float *)p->third : p->apart;
+}
+
+CAMEO_DRIFT_FN int cameo_drift_may_exceed_of(const cameo_drift_part *p, int64_t first, int64_t end,
+                                             cameo_drift_third how, const float *stored,
+                                             float units, float part)
+{
+    cameo_drift_ints more = {0};
+    for (int64_t i = first; i < end; i += DRIFT_STEP) {
+        const cameo_drift_step a = cameo_drift_stored_at(p, i, how, stored);
+        const cameo_drift_ints y = (cameo_drift_ints)(a.shadow * (1 - 0x1p-20f)) & INT32_MAX;
+        const cameo_drift_floats power = (cameo_drift_floats)(y & INT32_C(0x7f800000));
+        const cameo_drift_floats size = (cameo_drift_floats)((cameo_drift_ints)a.total & INT32_MAX);
+        more |= (size > units * power) | (size > part * (cameo_drift_floats)y);
+    }
+    return cameo_drift_any((cameo_drift_bits)more);
 }
 
 /* Elements from `first` to `end`: may the |total| of one be more than `units` of the power of two
@@ -409,20 +451,9 @@ CAMEO_DRIFT_FN float cameo_drift_factor(double bound)
 CAMEO_DRIFT_FN int cameo_drift_may_exceed(const cameo_drift_part *p, int64_t first, int64_t end,
                                           cameo_drift_third how, float units, float part)
 {
-    cameo_drift_ints more = {0};
-    for (int64_t i = first; i < end; i += DRIFT_STEP) {
-        cameo_drift_step a;
-        if (p->apart) {
-            a.total = cameo_drift_floats_at(p->apart + i);
-            a.shadow = cameo_drift_floats_at(p->y + i) + a.total;
-        } else
-            a = cameo_drift_step_at(p, i, how);
-        const cameo_drift_ints y = (cameo_drift_ints)(a.shadow * (1 - 0x1p-20f)) & INT32_MAX;
-        const cameo_drift_floats power = (cameo_drift_floats)(y & INT32_C(0x7f800000));
-        const cameo_drift_floats size = (cameo_drift_floats)((cameo_drift_ints)a.total & INT32_MAX);
-        more |= (size > units * power) | (size > part * (cameo_drift_floats)y);
-    }
-    return cameo_drift_any((cameo_drift_bits)more);
+    const float *stored = cameo_drift_stored(p, how);
+    return stored ? cameo_drift_may_exceed_of(p, first, end, how, stored, units, part)
+                  : cameo_drift_may_exceed_of(p, first, end, how, NULL, units, part);
 }
 
 /* The greatest relative error and units in the last place of elements from `first` to `end`. */
@@ -448,15 +479,16 @@ CAMEO_DRIFT_FN void cameo_drift_look_close(const cameo_drift_part *p, int64_t fi
     *relative = cameo_drift_larger(cameo_drift_greatest(&parts), *relative);
 }
 
-/* The same of a part. What float32 says is no more than the greatest so far is passed over. */
-CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_drift_third how,
-                                             const cameo_drift_unit *u, double *relative,
-                                             double *ulp)
+/* The same of a part where `over` has a bit for DRIFT_FAR elements. What float32 says is no more
+ * than the greatest so far is passed over. */
+CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, uint32_t over,
+                                             cameo_drift_third how, const cameo_drift_unit *u,
+                                             double *relative, double *ulp)
 {
     float most = cameo_drift_factor(*ulp / u->scale), more = cameo_drift_factor(*relative);
-    for (int64_t first = 0, end; first < p->n; first = end) {
+    for (int64_t first = 0, end; first < p->n; first = end, over >>= 1) {
         end = p->n - first < DRIFT_FAR ? p->n : first + DRIFT_FAR;
-        if (!cameo_drift_may_exceed(p, first, end, how, most, more))
+        if (!(over & 1) || !cameo_drift_may_exceed(p, first, end, how, most, more))
             continue;
         for (int64_t i = first, stop; i < end; i = stop) {
             stop = end - i < DRIFT_CLOSE ? end : i + DRIFT_CLOSE;
@@ -469,20 +501,28 @@ CAMEO_DRIFT_WHOLE void cameo_drift_part_look(const cameo_drift_part *p, cameo_dr
     }
 }
 
-/* The first element with |total| = most; -1: there is none. */
-CAMEO_DRIFT_WHOLE int64_t cameo_drift_part_find(const cameo_drift_part *p, cameo_drift_third how,
-                                                float most)
+CAMEO_DRIFT_FN int64_t cameo_drift_part_find_of(const cameo_drift_part *p, cameo_drift_third how,
+                                                const float *stored, float most)
 {
     for (int64_t i = 0; i < p->n; i += DRIFT_STEP) {
-        const cameo_drift_floats v = cameo_drift_step_at(p, i, how).total;
-        const cameo_drift_floats size = (cameo_drift_floats)((cameo_drift_ints)v & INT32_MAX);
-        if (!cameo_drift_any((cameo_drift_bits)(size == most + (cameo_drift_floats){0})))
+        const cameo_drift_floats v = cameo_drift_stored_at(p, i, how, stored).total;
+        if (!cameo_drift_any(
+                (cameo_drift_bits)(cameo_drift_sizes(v) == most + (cameo_drift_floats){0})))
             continue;
         for (int j = 0; j < DRIFT_STEP; j++)
             if (fabsf(v[j]) == most)
                 return i + j;
     }
     return -1;
+}
+
+/* The first element with |total| = most; -1: there is none. */
+CAMEO_DRIFT_WHOLE int64_t cameo_drift_part_find(const cameo_drift_part *p, cameo_drift_third how,
+                                                float most)
+{
+    const float *stored = cameo_drift_stored(p, how);
+    return stored ? cameo_drift_part_find_of(p, how, stored, most)
+                  : cameo_drift_part_find_of(p, how, NULL, most);
 }
 
 #endif

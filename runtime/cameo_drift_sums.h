@@ -43,13 +43,13 @@ typedef struct cameo_drift_squares {
 
 /* Greatest magnitudes, and y's range. */
 typedef struct cameo_drift_peaks {
-    cameo_drift_floats total, made, inherited, low, high;
+    cameo_drift_floats total, made, inherited, low, high, shadow;
 } cameo_drift_peaks;
 
 /* What was taken in float32 of some elements. */
 typedef struct cameo_drift_near_sums {
     double total2, made2, inherited2, shadow2;
-    float total, made, inherited, low, high;
+    float total, made, inherited, low, high, shadow;
 } cameo_drift_near_sums;
 
 /* Part of a value, where its differences are not taken on the way. */
@@ -369,7 +369,7 @@ CAMEO_DRIFT_FN void cameo_drift_added_four(const cameo_drift_squares *s, double 
 #endif
 }
 
-/* The same of five vectors of float32, whose numbers come to lie at CAMEO_DRIFT_PLACES. */
+/* The same of six vectors of float32, whose numbers come to lie at CAMEO_DRIFT_PLACES. */
 #if defined(__AVX512F__)
 #define CAMEO_DRIFT_QUARTERS_LOW 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
 #define CAMEO_DRIFT_QUARTERS_HIGH 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
@@ -383,16 +383,16 @@ CAMEO_DRIFT_FN void cameo_drift_added_four(const cameo_drift_squares *s, double 
 #define CAMEO_DRIFT_LAST                                                                           \
     (0, 2, 0, 2, 4, 6, 4, 6, 8, 10, 8, 10, 12, 14, 12, 14),                                        \
         (1, 3, 1, 3, 5, 7, 5, 7, 9, 11, 9, 11, 13, 15, 13, 15)
-#define CAMEO_DRIFT_PLACES 0, 4, 8, 12, 1
+#define CAMEO_DRIFT_PLACES 0, 4, 8, 12, 1, 5
 #elif defined(__AVX__)
 #define CAMEO_DRIFT_FIRST (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
 #define CAMEO_DRIFT_SECOND (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15)
 #define CAMEO_DRIFT_THIRD (0, 2, 8, 10, 4, 6, 12, 14), (1, 3, 9, 11, 5, 7, 13, 15)
-#define CAMEO_DRIFT_PLACES 0, 4, 1, 5, 2
+#define CAMEO_DRIFT_PLACES 0, 4, 1, 5, 2, 6
 #endif
 
-/* The greatest of each of five vectors. */
-CAMEO_DRIFT_FN void cameo_drift_greatest_five(const cameo_drift_floats *v, float *most)
+/* The greatest of each of six vectors. */
+CAMEO_DRIFT_FN void cameo_drift_greatest_six(const cameo_drift_floats *v, float *most)
 {
 #ifdef CAMEO_DRIFT_PLACES
     typedef float whole __attribute__((vector_size(8 * DRIFT_LANES)));
@@ -408,7 +408,7 @@ CAMEO_DRIFT_FN void cameo_drift_greatest_five(const cameo_drift_floats *v, float
 #define CAMEO_DRIFT_JOIN_AT(...) CAMEO_DRIFT_JOIN_BY(__VA_ARGS__)
     CAMEO_DRIFT_JOIN(a, v[0], v[1], CAMEO_DRIFT_FIRST)
     CAMEO_DRIFT_JOIN(b, v[2], v[3], CAMEO_DRIFT_FIRST)
-    CAMEO_DRIFT_JOIN(c, v[4], v[4], CAMEO_DRIFT_FIRST)
+    CAMEO_DRIFT_JOIN(c, v[4], v[5], CAMEO_DRIFT_FIRST)
     CAMEO_DRIFT_JOIN(a, a, b, CAMEO_DRIFT_SECOND)
     CAMEO_DRIFT_JOIN(c, c, c, CAMEO_DRIFT_SECOND)
     CAMEO_DRIFT_JOIN(a, a, c, CAMEO_DRIFT_THIRD)
@@ -419,10 +419,10 @@ CAMEO_DRIFT_FN void cameo_drift_greatest_five(const cameo_drift_floats *v, float
 #undef CAMEO_DRIFT_JOIN_AT
 #undef CAMEO_DRIFT_JOIN_BY
     memcpy(all, &a, sizeof all);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         most[i] = all[places[i]];
 #else
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         most[i] = (float)cameo_drift_greatest_float(&v[i]);
 #endif
 }
@@ -447,13 +447,13 @@ CAMEO_FN void cameo_drift_begin(cameo_drift_sums *s)
 CAMEO_DRIFT_FN cameo_drift_near_sums cameo_drift_reduced(const cameo_drift_squares *s,
                                                          const cameo_drift_peaks *p)
 {
-    const cameo_drift_floats five[] = {p->total, p->made, p->inherited, -p->low, p->high};
+    const cameo_drift_floats six[] = {p->total, p->made, p->inherited, -p->low, p->high, p->shadow};
     double sums[4];
-    float most[5];
+    float most[6];
     cameo_drift_added_four(s, sums);
-    cameo_drift_greatest_five(five, most);
+    cameo_drift_greatest_six(six, most);
     return (cameo_drift_near_sums){sums[0], sums[1], sums[2],  sums[3], most[0],
-                                   most[1], most[2], -most[3], most[4]};
+                                   most[1], most[2], -most[3], most[4], most[5]};
 }
 
 #endif

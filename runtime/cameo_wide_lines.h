@@ -66,20 +66,32 @@ cameo_wide_line_fits(const cameo_wide *p, cameo_wide_line_job *j, cameo_wide_pla
     return 2 * j->taps * w->out[2] >= 3 * CAMEO_WIDE_LINE_POINTS * j->across;
 }
 
+/* Is one of n numbers not finite? */
+static inline __attribute__((always_inline)) uint32_t cameo_wide_line_odd(const float *x, int64_t n,
+                                                                          const int64_t step)
+{
+    uint32_t any = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i * step, sizeof bits);
+        any |= (bits & 0x7f800000u) == 0x7f800000u;
+    }
+    return any;
+}
+
 /* Are all numbers of x finite? Tiles would spread one that is not to their other outputs. */
 static __attribute__((noinline, unused)) CAMEO_WIDE_WHOLE int
 cameo_wide_line_finite(const cameo_wide *p, const cameo_wide_planes *s)
 {
     const cameo_wide_window *w = &s->w;
+    const int64_t plane = w->in[1] * w->in[2], step = w->step[2];
+    const int whole = w->step[1] == w->in[2] * step; /* rows follow one another */
+    const int64_t rows = whole ? 1 : w->in[1], wide = whole ? plane : w->in[2];
     uint32_t any = 0;
     for (int64_t c = 0; c < p->depth / s->taps; c++)
-        for (int64_t y = 0; y < w->in[1]; y++) {
+        for (int64_t y = 0; y < rows; y++) {
             const float *x = p->narrow_b + c * w->channel + y * w->step[1];
-            for (int64_t i = 0; i < w->in[2]; i++) {
-                uint32_t bits;
-                memcpy(&bits, x + i * w->step[2], sizeof bits);
-                any |= (bits & 0x7f800000u) == 0x7f800000u;
-            }
+            any |= step == 1 ? cameo_wide_line_odd(x, wide, 1) : cameo_wide_line_odd(x, wide, step);
         }
     return !any;
 }
@@ -107,12 +119,44 @@ cameo_wide_line_values(const double *d, const int64_t wide, double *to, int64_t 
     *(cameo_wide_vec *)(to + 7 * apart) = x[7] - x[1] + 5.25 * (x[3] - x[5]);
 }
 
+/* As many vectors as one has numbers, rows, become columns. */
+#if defined(__AVX__) && !defined(__AVX512F__)
+enum { CAMEO_WIDE_LINE_TURNS = 1 };
+static inline __attribute__((always_inline)) void cameo_wide_line_turn(cameo_wide_vec *v)
+{
+    const cameo_wide_vec a = __builtin_shufflevector(v[0], v[1], 0, 4, 2, 6);
+    const cameo_wide_vec b = __builtin_shufflevector(v[0], v[1], 1, 5, 3, 7);
+    const cameo_wide_vec c = __builtin_shufflevector(v[2], v[3], 0, 4, 2, 6);
+    const cameo_wide_vec d = __builtin_shufflevector(v[2], v[3], 1, 5, 3, 7);
+    v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    v[1] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    v[2] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+#else
+enum { CAMEO_WIDE_LINE_TURNS = 0 };
+static inline __attribute__((always_inline)) void cameo_wide_line_turn(cameo_wide_vec *v)
+{
+    (void)v;
+}
+#endif
+
 /* Tile after tile of a line of x, `line` beginning with the first: its eight numbers apart. */
 static inline __attribute__((always_inline)) void
 cameo_wide_line_spread_of(const double *line, int64_t count, const int m, const int64_t wide,
                           double *to)
 {
-    for (int64_t t = 0; t < count; t++)
+    int64_t t = 0;
+    for (; CAMEO_WIDE_LINE_TURNS && t + CAMEO_WIDE_LANES <= count; t += CAMEO_WIDE_LANES)
+        for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i += CAMEO_WIDE_LANES) {
+            cameo_wide_vec v[CAMEO_WIDE_LANES];
+            for (int l = 0; l < CAMEO_WIDE_LANES; l++)
+                v[l] = *(const cameo_wide_vec *)(line + (t + l) * m + i);
+            cameo_wide_line_turn(v);
+            for (int l = 0; l < CAMEO_WIDE_LANES; l++)
+                *(cameo_wide_vec *)(to + (i + l) * wide + t) = v[l];
+        }
+    for (; t < count; t++)
         for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
             to[i * wide + t] = line[t * m + i];
 }
@@ -220,9 +264,9 @@ cameo_wide_line_weights(const double *w, int64_t depth, int64_t taps, int height
 
 /* ---- outputs ---- */
 
-/* m neighbours of a vector of tiles; v: products at the points. */
-static inline __attribute__((always_inline)) void cameo_wide_line_outputs(const cameo_wide_vec *v,
-                                                                          const int m, double *to)
+/* m neighbours of a vector of tiles, vectors of each; v: products at the points. */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_outputs(const cameo_wide_vec *v, const int m, cameo_wide_vec *to)
 {
     double powers[3] = {1, 1, 1};
 #pragma GCC unroll 8
@@ -235,24 +279,47 @@ static inline __attribute__((always_inline)) void cameo_wide_line_outputs(const 
         powers[2] *= 0.5;
         sum += i == 0 ? v[0] : (cameo_wide_vec){0};
         sum += i == m - 1 ? v[7] : (cameo_wide_vec){0};
-        *(cameo_wide_vec *)(to + i * CAMEO_WIDE_LINE_TILES) = sum;
+        to[i] = sum;
     }
 }
 
-/* A run's outputs go to y, of which there are columns n0 .. n1, or are added to it; n: the first
- * one's. */
-static inline __attribute__((always_inline)) void
-cameo_wide_line_add(const double *out, int64_t count, const int m, int64_t n, int64_t n0,
-                    int64_t n1, const double *start, const int fresh, double *y)
+/* Where an output of a tile is, of those of a row: neighbours of a tile lie side by side, or those
+ * of all tiles. */
+static inline __attribute__((always_inline)) int64_t cameo_wide_line_place(int64_t tile, int i,
+                                                                           const int turned)
 {
-    for (int64_t t = 0; t < count; t++, n += m)
-        if (n0 <= n && n + m <= n1)
-            for (int i = 0; i < m; i++)
-                y[n + i] = (fresh ? *start : y[n + i]) + out[i * CAMEO_WIDE_LINE_TILES + t];
-        else
+    return turned ? tile * CAMEO_WIDE_LINE_POINTS + i : i * CAMEO_WIDE_LINE_TILES + tile;
+}
+
+/* A run's outputs go to y, of which there are columns n0 .. n1, or are added to it; n: the first
+ * one's, `tile` its tile. */
+static inline __attribute__((always_inline)) void
+cameo_wide_line_add(const double *out, int64_t tile, int64_t count, const int m, const int turned,
+                    int64_t n, int64_t n0, int64_t n1, const double *start, const int fresh,
+                    double *y)
+{
+    const double first = fresh ? *start : 0;
+    const int whole = turned ? m / CAMEO_WIDE_LANES * CAMEO_WIDE_LANES : 0;
+    for (const int64_t end = tile + count; tile < end; tile++, n += m)
+        if (n0 <= n && n + m <= n1) {
+            for (int i = 0; i < whole; i += CAMEO_WIDE_LANES) {
+                cameo_wide_vec *at = (cameo_wide_vec *)(y + n + i);
+                const double *from = out + cameo_wide_line_place(tile, i, turned);
+                cameo_wide_vec sum = *(const cameo_wide_vec *)from;
+                if (fresh)
+                    sum += first;
+                else
+                    sum += *at;
+                *at = sum;
+            }
+            for (int i = whole; i < m; i++)
+                y[n + i] = (fresh ? first : y[n + i]) + out[cameo_wide_line_place(tile, i, turned)];
+        } else {
             for (int i = 0; i < m; i++)
                 if (n0 <= n + i && n + i < n1)
-                    y[n + i] = (fresh ? *start : y[n + i]) + out[i * CAMEO_WIDE_LINE_TILES + t];
+                    y[n + i] =
+                        (fresh ? first : y[n + i]) + out[cameo_wide_line_place(tile, i, turned)];
+        }
 }
 
 /* Products of a row of y: for each point those of a block's tiles, `apart` from the next point's.
@@ -267,21 +334,29 @@ typedef struct cameo_wide_line_out {
 static inline __attribute__((always_inline)) void
 cameo_wide_line_row_of(const cameo_wide_line_job *j, const cameo_wide_line_out *o, const int m)
 {
+    const int turned = CAMEO_WIDE_LINE_TURNS && m >= CAMEO_WIDE_LANES;
     double out[CAMEO_WIDE_LINE_POINTS * CAMEO_WIDE_LINE_TILES];
     for (int64_t t = 0; t < j->tiles; t += CAMEO_WIDE_LANES) {
-        cameo_wide_vec v[CAMEO_WIDE_LINE_POINTS];
+        cameo_wide_vec v[CAMEO_WIDE_LINE_POINTS], sums[CAMEO_WIDE_LINE_POINTS] = {{0}};
         for (int i = 0; i < CAMEO_WIDE_LINE_POINTS; i++)
             v[i] = *(const cameo_wide_vec *)(o->products + i * o->apart + t);
-        cameo_wide_line_outputs(v, m, out + t);
+        cameo_wide_line_outputs(v, m, sums);
+        for (int i = 0; i < m; i += turned ? CAMEO_WIDE_LANES : 1) {
+            if (turned)
+                cameo_wide_line_turn(sums + i);
+            for (int l = 0; l < (turned ? CAMEO_WIDE_LANES : 1); l++)
+                *(cameo_wide_vec *)(out + cameo_wide_line_place(t + (turned ? l : 0), i, turned)) =
+                    sums[i + l];
+        }
     }
     for (int64_t r = 0, at = 0; r < j->nruns; at += j->runs[r++].count) {
         const cameo_wide_line_run *run = &j->runs[r];
         const int64_t begin = run->line * j->s->w.out[2], n = begin + run->first * m;
         const int64_t end = cameo_wide_least(o->n1, begin + j->s->w.out[2]);
         if (o->start)
-            cameo_wide_line_add(out + at, run->count, m, n, o->n0, end, o->start, 1, o->y);
+            cameo_wide_line_add(out, at, run->count, m, turned, n, o->n0, end, o->start, 1, o->y);
         else
-            cameo_wide_line_add(out + at, run->count, m, n, o->n0, end, NULL, 0, o->y);
+            cameo_wide_line_add(out, at, run->count, m, turned, n, o->n0, end, NULL, 0, o->y);
     }
 }
 

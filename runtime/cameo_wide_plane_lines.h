@@ -106,8 +106,9 @@ static inline __attribute__((unused)) int cameo_wide_line_planes_take(cameo_wide
     if (!cameo_wide_line_planes_of(j, last - n0 / out, &b))
         return 0;
     b.point = b.channels * b.size + CAMEO_WIDE_PANEL;
-    for (int64_t k = 0; k < b.channels * w->taps[1]; k++)
-        b.places[k] = k / w->taps[1] * b.size + k % w->taps[1] * w->dilation[1] * j->across;
+    for (int64_t c = 0, k = 0; c < b.channels; c++)
+        for (int64_t t = 0; t < w->taps[1]; t++)
+            b.places[k++] = c * b.size + t * w->dilation[1] * j->across;
     for (b.first = n0 / out; b.first < last; b.first += b.rows) {
         const int64_t end = cameo_wide_least(b.first + b.rows, last);
         cameo_wide_line_block_of(j, b.first * j->across, end * j->across);

@@ -108,8 +108,10 @@ static inline __attribute__((always_inline)) void cameo_wide_planes_line(const c
                                                                          int64_t x, int64_t place,
                                                                          int64_t pitch, double *to)
 {
-    const int64_t step = w->stride[2], from = place >= 0 ? 0 : (step - 1 - place) / step;
-    const int64_t left = w->in[2] - place, end = left <= 0 ? 0 : (left + step - 1) / step;
+    const int64_t step = w->stride[2], before = place >= 0 ? 0 : step - 1 - place;
+    const int64_t left = w->in[2] - place, within = left <= 0 ? 0 : left + step - 1;
+    const int64_t from = step == 1 ? before : before / step; /* dividing takes a while */
+    const int64_t end = step == 1 ? within : within / step;
     const int64_t low = cameo_wide_least(from, pitch);
     int64_t high = cameo_wide_least(end, pitch);
     high = high > low ? high : low;
