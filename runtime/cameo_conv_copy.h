@@ -215,26 +215,6 @@ static inline __attribute__((unused)) const float *cameo_conv_x_end(const cameo_
            (g->in[1] - 1) * g->step[1] + (g->in[2] - 1) * g->step[2] + 1;
 }
 
-/* LANES elements of as many channels that are neighbours in x, whose elements are `step` apart, to
- * as many rows. */
-static inline __attribute__((always_inline, unused)) void
-cameo_conv_square(const float *x, int64_t step, float *to, int64_t apart)
-{
-    cameo_vec a[CAMEO_LANES], b[CAMEO_LANES];
-    for (int i = 0; i < CAMEO_LANES; i++)
-        a[i] = *(const cameo_vec *)(x + i * step);
-    for (int n = CAMEO_LANES; n > 1; n /= 2) {
-        for (int i = 0; i < CAMEO_LANES / 2; i++) {
-            b[2 * i] = cameo_zip_low(a[i], a[i + CAMEO_LANES / 2]);
-            b[2 * i + 1] = cameo_zip_high(a[i], a[i + CAMEO_LANES / 2]);
-        }
-        for (int i = 0; i < CAMEO_LANES; i++)
-            a[i] = b[i];
-    }
-    for (int i = 0; i < CAMEO_LANES; i++)
-        *(cameo_vec *)(to + i * apart) = a[i];
-}
-
 /* Are channels neighbours in x, enough of them and of elements for squares? */
 static inline __attribute__((unused)) int cameo_conv_turns(const cameo_conv *g, int64_t length,
                                                            int64_t channels)
@@ -264,7 +244,7 @@ static __attribute__((noinline, unused)) void cameo_conv_turned(const cameo_conv
             c = channels - c < CAMEO_LANES ? channels - CAMEO_LANES : c;
             for (int64_t i = 0; i < count; i += CAMEO_LANES) {
                 i = count - i < CAMEO_LANES ? count - CAMEO_LANES : i;
-                cameo_conv_square(x + row * g->step[1] + i * step + c, step,
+                cameo_gemm_square(x + row * g->step[1] + i * step + c, step,
                                   to + c * apart + j * length + low + i, apart);
             }
         }

@@ -11,22 +11,96 @@
 
 enum { CAMEO_GEMM_K = CAMEO_CPU_DEEP, CAMEO_GEMM_M = 128 }; /* values of k, rows in a block */
 enum { CAMEO_GEMM_FEW = 256 * CAMEO_GEMM_M }; /* elements of few rows of A, for all k */
-enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 };   /* elements of A, for each panel of B */
+enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 }; /* elements of A, for each panel of B */
 
-/* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. */
+/* Four numbers, wherever they lie. */
+typedef float cameo_quad __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* Vectors of eight lanes are two quads, and what moves a number from one to the other takes several
+ * times as long as what moves it within. So lanes are turned in squares of 4 x 4, two side by side,
+ * which are read and written by quads. */
+#if defined __AVX__ && !defined __AVX512F__ && defined __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define CAMEO_QUADS
+
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_quads(const float *low,
+                                                                           const float *high)
+{
+    return __builtin_shufflevector(*(const cameo_quad *)low, *(const cameo_quad *)high, 0, 1, 2, 3,
+                                   4, 5, 6, 7);
+}
+
+/* Number j of row i of each square becomes number i of row j. */
+static inline __attribute__((always_inline, unused)) void
+cameo_quads_turn(cameo_vec r0, cameo_vec r1, cameo_vec r2, cameo_vec r3, cameo_vec *to)
+{
+    const cameo_vec a = __builtin_shufflevector(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13);
+    const cameo_vec b = __builtin_shufflevector(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
+    const cameo_vec c = __builtin_shufflevector(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15);
+    const cameo_vec d = __builtin_shufflevector(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
+    to[0] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+    to[1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    to[2] = __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13);
+    to[3] = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+#endif
+#endif
+
+/* A square of LANES x LANES elements, its columns `bn` apart, as rows `wide` apart. Lanes of a half
+ * and of the other are put side by side until each is in its place. */
+#ifdef CAMEO_QUADS
+static inline __attribute__((always_inline, unused)) void
+cameo_gemm_square(const float *b, int64_t bn, float *to, int64_t wide)
+{
+    for (int half = 0; half < CAMEO_LANES; half += 4, b += 4, to += 4 * wide) {
+        cameo_vec v[4];
+        cameo_quads_turn(cameo_quads(b, b + 4 * bn), cameo_quads(b + bn, b + 5 * bn),
+                         cameo_quads(b + 2 * bn, b + 6 * bn), cameo_quads(b + 3 * bn, b + 7 * bn),
+                         v);
+        for (int i = 0; i < 4; i++)
+            *(cameo_vec *)(to + i * wide) = v[i];
+    }
+}
+#else
+static inline __attribute__((always_inline, unused)) void
+cameo_gemm_square(const float *b, int64_t bn, float *to, int64_t wide)
+{
+    cameo_vec v[CAMEO_LANES], w[CAMEO_LANES];
+    for (int i = 0; i < CAMEO_LANES; i++)
+        v[i] = *(const cameo_vec *)(b + i * bn);
+    for (int turn = 1; turn < CAMEO_LANES; turn *= 2) {
+        for (int i = 0; i < CAMEO_LANES / 2; i++) {
+            w[2 * i] = cameo_zip_low(v[i], v[i + CAMEO_LANES / 2]);
+            w[2 * i + 1] = cameo_zip_high(v[i], v[i + CAMEO_LANES / 2]);
+        }
+        memcpy(v, w, sizeof v);
+    }
+    for (int i = 0; i < CAMEO_LANES; i++)
+        *(cameo_vec *)(to + i * wide) = v[i];
+}
+#endif
+
+/* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. Where k
+ * are neighbours in A they are turned in squares, of which some are as wide as a panel. */
 static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t k, const float *a,
                                                              int64_t am, int64_t ak, float *to)
 {
+    const int turns = ak == 1 && CAMEO_TILE_ROWS % CAMEO_LANES == 0;
     for (int64_t i = 0; i < m; i += CAMEO_TILE_ROWS, to += k * CAMEO_TILE_ROWS) {
         const int64_t rows = m - i < CAMEO_TILE_ROWS ? m - i : CAMEO_TILE_ROWS;
         const float *from = a + i * am;
+        int64_t x = 0;
+        for (; turns && rows == CAMEO_TILE_ROWS && x + CAMEO_LANES <= k; x += CAMEO_LANES)
+            for (int r = 0; r < CAMEO_TILE_ROWS; r += CAMEO_LANES)
+                cameo_gemm_square(from + r * am + x, am, to + x * CAMEO_TILE_ROWS + r,
+                                  CAMEO_TILE_ROWS);
         if (rows == CAMEO_TILE_ROWS)
-            for (int64_t x = 0; x < k; x++)
+            for (; x < k; x++)
                 for (int r = 0; r < CAMEO_TILE_ROWS; r++)
                     to[x * CAMEO_TILE_ROWS + r] = from[r * am + x * ak];
         else
             for (int64_t r = 0; r < rows; r++)
-                for (int64_t x = 0; x < k; x++)
+                for (x = 0; x < k; x++)
                     to[x * CAMEO_TILE_ROWS + r] = from[r * am + x * ak];
     }
 }
@@ -73,25 +147,6 @@ static inline __attribute__((unused)) void cameo_gemm_dots(int64_t m, int64_t n,
             for (int64_t x = 0; x < CAMEO_LANES && x < n - j; x++)
                 c[i * ldc + j + x] += sums[x];
         }
-}
-
-/* A square of LANES x LANES elements, its columns `bn` apart, as rows `wide` apart. Lanes of a half
- * and of the other are put side by side until each is in its place. */
-static inline __attribute__((always_inline, unused)) void
-cameo_gemm_square(const float *b, int64_t bn, float *to, int64_t wide)
-{
-    cameo_vec v[CAMEO_LANES], w[CAMEO_LANES];
-    for (int i = 0; i < CAMEO_LANES; i++)
-        v[i] = *(const cameo_vec *)(b + i * bn);
-    for (int turn = 1; turn < CAMEO_LANES; turn *= 2) {
-        for (int i = 0; i < CAMEO_LANES / 2; i++) {
-            w[2 * i] = cameo_zip_low(v[i], v[i + CAMEO_LANES / 2]);
-            w[2 * i + 1] = cameo_zip_high(v[i], v[i + CAMEO_LANES / 2]);
-        }
-        memcpy(v, w, sizeof v);
-    }
-    for (int i = 0; i < CAMEO_LANES; i++)
-        *(cameo_vec *)(to + i * wide) = v[i];
 }
 
 /* k x n elements of B as one panel of `wide` columns, zeros behind n. */

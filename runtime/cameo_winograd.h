@@ -196,36 +196,6 @@ cameo_winograd_down(int m, int n, const cameo_conv *g, const float *x, const flo
             *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + j) = none;
 }
 
-/* Vectors of eight lanes are two quads, and what moves a number from one to the other takes several
- * times as long as what moves it within. So lanes are turned in squares of 4 x 4, two side by side,
- * which are read and written by quads. */
-#if defined __AVX__ && !defined __AVX512F__ && defined __has_builtin
-#if __has_builtin(__builtin_shufflevector)
-#define CAMEO_QUADS
-
-static inline __attribute__((always_inline)) cameo_vec cameo_quads(const float *low,
-                                                                   const float *high)
-{
-    typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
-    return __builtin_shufflevector(*(const quad *)low, *(const quad *)high, 0, 1, 2, 3, 4, 5, 6, 7);
-}
-
-/* Number j of row i of each square becomes number i of row j. */
-static inline __attribute__((always_inline)) void
-cameo_quads_turn(cameo_vec r0, cameo_vec r1, cameo_vec r2, cameo_vec r3, cameo_vec *to)
-{
-    const cameo_vec a = __builtin_shufflevector(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13);
-    const cameo_vec b = __builtin_shufflevector(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
-    const cameo_vec c = __builtin_shufflevector(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15);
-    const cameo_vec d = __builtin_shufflevector(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
-    to[0] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-    to[1] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-    to[2] = __builtin_shufflevector(c, d, 0, 1, 8, 9, 4, 5, 12, 13);
-    to[3] = __builtin_shufflevector(c, d, 2, 3, 10, 11, 6, 7, 14, 15);
-}
-#endif
-#endif
-
 /* Lane t of d[j] is element t * m + j of the line, for the j below n. */
 #ifdef CAMEO_QUADS
 static inline __attribute__((always_inline)) void
@@ -462,7 +432,6 @@ static inline __attribute__((always_inline)) void cameo_winograd_line(int m, con
 static inline __attribute__((unused)) void cameo_winograd_copy(const float *from, int64_t n,
                                                                float *to)
 {
-    typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
     if (n >= CAMEO_LANES)
         for (int64_t i = 0; i < n; i += CAMEO_LANES) {
             const int64_t at = n - i < CAMEO_LANES ? n - CAMEO_LANES : i;
@@ -471,7 +440,7 @@ static inline __attribute__((unused)) void cameo_winograd_copy(const float *from
     else if (n >= 4)
         for (int64_t i = 0; i < n; i += 4) {
             const int64_t at = n - i < 4 ? n - 4 : i;
-            *(quad *)(to + at) = *(const quad *)(from + at);
+            *(cameo_quad *)(to + at) = *(const cameo_quad *)(from + at);
         }
     else
         for (int64_t i = 0; i < n; i++)
