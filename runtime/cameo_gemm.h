@@ -11,6 +11,7 @@
 
 enum { CAMEO_GEMM_K = CAMEO_CPU_DEEP, CAMEO_GEMM_M = 128 }; /* values of k, rows in a block */
 enum { CAMEO_GEMM_FEW = 256 * CAMEO_GEMM_M }; /* elements of few rows of A, for all k */
+enum { CAMEO_GEMM_ASKS = 48 }; /* rows of A from which on lines are asked for between tiles */
 enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 }; /* elements of A, for each panel of B */
 
 /* Four numbers, wherever they lie. */
@@ -105,8 +106,8 @@ static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t 
     }
 }
 
-/* What is read next, and how its lines are asked for while m rows are multiplied: few rows ask for
- * b itself, further on; more for the next panel, each tile for as many lines as it has rows. */
+/* How a tile asks for the lines of what is read next: few rows ask for b itself, further on; more
+ * for the next panel, each tile for as many lines as it has rows. */
 static inline __attribute__((unused)) int64_t
 cameo_gemm_ahead(int64_t rows, int64_t tile, int64_t k, const float *a, const float *next)
 {
@@ -116,15 +117,37 @@ cameo_gemm_ahead(int64_t rows, int64_t tile, int64_t k, const float *a, const fl
     return (int64_t)((uintptr_t)(next + tile * k * CAMEO_TILE_ROWS) - (uintptr_t)a);
 }
 
-/* All rows of a packed block times one panel of at most a tile's columns. next: the panel that is
- * read after it, or NULL: its lines come meanwhile. */
+/* Do whole tiles follow one another in strips, which ask for lines before each tile? Tiles of fewer
+ * rows ask as they multiply: memory would not deliver as many lines at once. */
+static inline __attribute__((unused)) int cameo_gemm_strips(int64_t m)
+{
+#ifdef CAMEO_SUMS
+    return m >= CAMEO_GEMM_ASKS;
+#else
+    (void)m;
+    return 0;
+#endif
+}
+
+/* All rows of a packed block times one panel of at most a tile's columns. next: as many columns of
+ * the panel that is read after it, or NULL: their lines come meanwhile. */
 static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t width, int64_t k,
                                                             const float *a, const float *b,
                                                             const int64_t *at, const float *next,
                                                             float *c, int64_t ldc)
 {
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
-    for (int64_t i = 0; i < m; i += CAMEO_ROWS) {
+    int64_t i = 0;
+#ifdef CAMEO_SUMS
+    if (width == PANEL && (!next || cameo_gemm_strips(m))) {
+        const int64_t tiles = m / CAMEO_ROWS;
+        const int64_t lines = next ? (k * PANEL / 16 + tiles - 1) / tiles : 0;
+        CAMEO_SUMS(k, a, b, k > 1 ? at[1] : 0, next, lines, tiles, c, ldc);
+        i = tiles * CAMEO_ROWS;
+    }
+#endif
+    for (; i < m; i += CAMEO_ROWS) {
         const int64_t rows = m - i < CAMEO_ROWS ? m - i : CAMEO_ROWS;
         const float *x = a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS;
         const int64_t ahead = next && m <= CAMEO_FEW_ROWS
@@ -234,7 +257,10 @@ static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n,
                 const int64_t left = n - j - part;
                 cameo_gemm_panel(m, left < PANEL ? left : PANEL, depth, a + (p - p0) * padded,
                                  panel + part, j + WIDTH > n ? last_at : full_at,
-                                 part ? NULL : next, c + j + part, ldc);
+                                 !part                          ? next
+                                 : next && cameo_gemm_strips(m) ? next + part * depth
+                                                                : NULL,
+                                 c + j + part, ldc);
             }
         }
 }

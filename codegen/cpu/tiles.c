@@ -336,11 +336,43 @@ static void print_strip_end(Buf *out, const TileTarget *t)
     buf_printf(out, "        }\n");
 }
 
+// The sums of a strip's tile. Vectors of b are held: with as many sums as registers gcc would read
+// each again for each row.
+static void print_strip_sums(Buf *out, const TileTarget *t)
+{
+    const int rows = t->rows, vectors = t->vectors;
+    buf_printf(out, "        const float *x = rows, *y = b;\n        cameo_vec ");
+    for (int i = 0; i < rows * vectors; i++)
+        buf_printf(out, "%sc%d%d = zero", i ? ", " : "", i / vectors, i % vectors);
+    buf_printf(out, ";\n        for (int64_t k = depth; k > 0; k--) {\n            cameo_vec ");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%sb%d = ((const cameo_vec *)y)[%d]", v ? ", " : "", v, v);
+    buf_printf(out, ";\n            __asm__(\"\" : ");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%s\"+x\"(b%d)", v ? ", " : "", v);
+    buf_printf(out, ");\n");
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "           ");
+        for (int v = 0; v < vectors; v++)
+            print_sum(out, &floats, 'c', i, v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "            x += CAMEO_TILE_ROWS;\n            y += step;\n        }\n");
+}
+
+// The rows that follow `row` of a panel of rows.
+static void print_strip_down(Buf *out, const TileTarget *t, const char *indent)
+{
+    buf_printf(out,
+               "%srow += %d;\n"
+               "%srows += row %% CAMEO_TILE_ROWS ? %d : CAMEO_TILE_ROWS * (depth - 1) + %d;\n",
+               indent, t->rows, indent, t->rows, t->rows);
+}
+
 // Several of the largest tiles, one after the other, all of them whole, whose vectors are the same
 // distance from one value of k to the next: panels beside one another for the same rows, or, down,
 // the next rows for the same panel. So a tile's products begin while the one before it is still
-// stored, which where values of k are few takes as long as a third of its products. Vectors of b
-// are held: with as many sums as registers gcc would read each again for each row.
+// stored, which where values of k are few takes as long as a third of its products.
 static void print_strip(Buf *out, const TileTarget *t)
 {
     const int rows = t->rows, vectors = t->vectors, width = vectors * t->lanes;
@@ -362,35 +394,45 @@ static void print_strip(Buf *out, const TileTarget *t)
                "    const cameo_vec bounds[2] = {zero + (finish ? finish->low : -infinity),\n"
                "                                 zero + (finish ? finish->high : infinity)};\n"
                "    const int64_t beside = down ? %d * ldc : %d;\n"
-               "    for (int64_t row = down - 1; tiles > 0; tiles--) {\n"
-               "        const float *x = rows, *y = b;\n"
-               "        cameo_vec ",
+               "    for (int64_t row = down - 1; tiles > 0; tiles--) {\n",
                rows, width);
-    for (int i = 0; i < rows * vectors; i++)
-        buf_printf(out, "%sc%d%d = zero", i ? ", " : "", i / vectors, i % vectors);
-    buf_printf(out, ";\n        for (int64_t k = depth; k > 0; k--) {\n            cameo_vec ");
-    for (int v = 0; v < vectors; v++)
-        buf_printf(out, "%sb%d = ((const cameo_vec *)y)[%d]", v ? ", " : "", v, v);
-    buf_printf(out, ";\n            __asm__(\"\" : ");
-    for (int v = 0; v < vectors; v++)
-        buf_printf(out, "%s\"+x\"(b%d)", v ? ", " : "", v);
-    buf_printf(out, ");\n");
-    for (int i = 0; i < rows; i++) {
-        buf_printf(out, "           ");
-        for (int v = 0; v < vectors; v++)
-            print_sum(out, &floats, 'c', i, v);
+    print_strip_sums(out, t);
+    print_strip_end(out, t);
+    buf_printf(out,
+               "        c += beside;\n"
+               "        if (down) {\n            bias += finish ? %d : 0;\n",
+               rows);
+    print_strip_down(out, t, "            ");
+    buf_printf(out,
+               "        } else {\n            b += next;\n        }\n    }\n}\n\n"
+               "#define CAMEO_STRIP cameo_strip_%d_%d\n",
+               rows, vectors);
+}
+
+// The same down the rows of a product, whose sums are only added to what is there.
+static void print_sums_strip(Buf *out, const TileTarget *t)
+{
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void cameo_sums_%d_%d(\n"
+               "    int64_t depth, const float *restrict rows, const float *restrict b, int64_t "
+               "step,\n"
+               "    const float *next, int64_t lines, int64_t tiles, float *restrict c, int64_t "
+               "ldc)\n{\n"
+               "    const cameo_vec zero = {0};\n"
+               "    for (int64_t row = 0; tiles > 0; tiles--) {\n"
+               "        for (int64_t line = 0; line < lines; line++, next += %d)\n"
+               "            __builtin_prefetch(next, 0, 2);\n",
+               t->rows, t->vectors, LINE / 4);
+    print_strip_sums(out, t);
+    for (int i = 0; i < t->rows; i++) {
+        buf_printf(out, "       ");
+        for (int v = 0; v < t->vectors; v++)
+            buf_printf(out, " ((cameo_vec *)(c + %d * ldc))[%d] += c%d%d;", i, v, i, v);
         buf_printf(out, "\n");
     }
-    buf_printf(out, "            x += CAMEO_TILE_ROWS;\n            y += step;\n        }\n");
-    print_strip_end(out, t);
-    buf_printf(
-        out,
-        "        c += beside;\n"
-        "        if (down) {\n            row += %d;\n            bias += finish ? %d : 0;\n"
-        "            rows += row %% CAMEO_TILE_ROWS ? %d : CAMEO_TILE_ROWS * (depth - 1) + %d;\n"
-        "        } else {\n            b += next;\n        }\n    }\n}\n\n"
-        "#define CAMEO_STRIP cameo_strip_%d_%d\n",
-        rows, rows, rows, rows, rows, vectors);
+    buf_printf(out, "        c += %d * ldc;\n", t->rows);
+    print_strip_down(out, t, "        ");
+    buf_printf(out, "    }\n}\n\n#define CAMEO_SUMS cameo_sums_%d_%d\n", t->rows, t->vectors);
 }
 
 // Eight columns at a time or four, the last of them once more with those before: what c held there
@@ -637,8 +679,10 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
         tile_print(out, &pairs, t, t->rows, 2);
         buf_printf(out, "#define CAMEO_PAIR cameo_pair_%d_2\n", t->rows);
     }
-    if (t->lanes == 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors))
+    if (t->lanes == 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors)) {
         print_strip(out, t);
+        print_sums_strip(out, t);
+    }
 }
 
 // What a processor's row says of its tiles; of several with as many lanes the best one.
@@ -674,7 +718,9 @@ void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t
         "value\n"
         " * of k to the next: panels `next` numbers from one another, or, where `down` is not 0, "
         "the\n"
-        " * rows that follow, the first of them number down - 1 of a panel of rows. */\n"
+        " * rows that follow, the first of them number down - 1 of a panel of rows. CAMEO_SUMS:\n"
+        " * the same down, from a panel's first row, each c += its sums; before each tile so many\n"
+        " * lines are asked for from `next` on. */\n"
         "#ifndef CAMEO_TILES_H\n#define CAMEO_TILES_H\n"
         "#include <stddef.h>\n#include <stdint.h>\n"
         "enum { CAMEO_TILE_ROWS = %d, CAMEO_TILE_COLUMNS = %d };\n"
