@@ -11,7 +11,9 @@
 
 enum { CAMEO_GEMM_K = CAMEO_CPU_DEEP, CAMEO_GEMM_M = 128 }; /* values of k, rows in a block */
 enum { CAMEO_GEMM_FEW = 256 * CAMEO_GEMM_M }; /* elements of few rows of A, for all k */
-enum { CAMEO_GEMM_ASKS = 48 }; /* rows of A from which on lines are asked for between tiles */
+/* Rows of A from which on lines are asked for between tiles, and panels of B are copied unless its
+ * rows reach no further than so many elements, a first cache. */
+enum { CAMEO_GEMM_ASKS = 48, CAMEO_GEMM_COPIES = 64, CAMEO_GEMM_NEAR = 8192 };
 enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 }; /* elements of A, for each panel of B */
 
 /* Four numbers, wherever they lie. */
@@ -184,7 +186,9 @@ static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t 
             cameo_gemm_square(b + x + y * bn, bn, to + x * wide + y, wide);
     for (int64_t x = 0; x < k; x++) {
         int64_t y = x < deep ? whole : 0;
-        if (bn == 1) {
+        for (; CAMEO_LANES <= 8 && bn == 1 && y + CAMEO_LANES <= n; y += CAMEO_LANES)
+            *(cameo_vec *)(to + x * wide + y) = *(const cameo_vec *)(b + x * bk + y);
+        if (bn == 1 && y < n) {
             memcpy(to + x * wide + y, b + x * bk + y, (size_t)(n - y) * sizeof *to);
             y = n;
         }
@@ -193,20 +197,25 @@ static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t 
     }
 }
 
-/* C += A * B. am, ak, bk, bn, ldc: strides in elements. Few rows are not worth that B is turned. */
+/* C += A * B. am, ak, bk, bn, ldc: strides in elements. Few rows are not worth that B is turned.
+ * With vectors of up to 8 many rows of A copy panels of B whose rows are far apart, as they share
+ * few places of the first cache. */
 static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
                                                          const float *a, int64_t am, int64_t ak,
                                                          const float *b, int64_t bk, int64_t bn,
                                                          float *c, int64_t ldc)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    const int64_t deepest = k < CAMEO_GEMM_K ? k : CAMEO_GEMM_K;
+    const int near =
+        bn == 1 && (CAMEO_LANES > 8 || m < CAMEO_GEMM_COPIES || deepest * bk <= CAMEO_GEMM_NEAR);
     float block[CAMEO_GEMM_M * CAMEO_GEMM_K], panel[CAMEO_GEMM_K * PANEL];
     int64_t rows_at[CAMEO_GEMM_K], packed_at[CAMEO_GEMM_K];
     if (m <= CAMEO_FEW_ROWS && ak == 1 && bk == 1 && bn != 1) {
         cameo_gemm_dots(m, n, k, a, am, b, bn, c, ldc);
         return;
     }
-    for (int64_t x = 0; x < CAMEO_GEMM_K && x < k; x++) {
+    for (int64_t x = 0; x < deepest; x++) {
         rows_at[x] = x * bk;
         packed_at[x] = x * PANEL;
     }
@@ -218,7 +227,7 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
             for (int64_t j = 0; j < n; j += PANEL) {
                 const int64_t width = n - j < PANEL ? n - j : PANEL;
                 const float *from = b + p * bk + j * bn;
-                const int direct = bn == 1 && width % CAMEO_LANES == 0;
+                const int direct = near && width % CAMEO_LANES == 0;
                 if (!direct)
                     cameo_gemm_pack_b(depth, width, from, bk, bn, PANEL, panel);
                 cameo_gemm_panel(rows, width, depth, block, direct ? from : panel,
