@@ -10,6 +10,9 @@
 #include <string.h>
 
 enum { CAMEO_GEMM_K = CAMEO_CPU_DEEP, CAMEO_GEMM_M = 128 }; /* values of k, rows in a block */
+/* Where blocks are short, up to a third of one that is left at the end belongs to the last. */
+enum { CAMEO_GEMM_REST = CAMEO_GEMM_K < 256 ? CAMEO_GEMM_K / 3 : 0 };
+enum { CAMEO_GEMM_MOST = CAMEO_GEMM_K + CAMEO_GEMM_REST }; /* values of k in a block */
 enum { CAMEO_GEMM_FEW = 256 * CAMEO_GEMM_M }; /* elements of few rows of A, for all k */
 /* Rows of A from which on lines are asked for between tiles, and panels of B are copied unless its
  * rows reach no further than so many elements, a first cache. */
@@ -82,6 +85,12 @@ cameo_gemm_square(const float *b, int64_t bn, float *to, int64_t wide)
         *(cameo_vec *)(to + i * wide) = v[i];
 }
 #endif
+
+/* Values of k in the next block, of those that are left. */
+static inline __attribute__((unused)) int64_t cameo_gemm_depth(int64_t left)
+{
+    return left <= CAMEO_GEMM_MOST ? left : CAMEO_GEMM_K;
+}
 
 /* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. Where k
  * are neighbours in A they are turned in squares, of which some are as wide as a panel. */
@@ -206,11 +215,11 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
                                                          float *c, int64_t ldc)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
-    const int64_t deepest = k < CAMEO_GEMM_K ? k : CAMEO_GEMM_K;
+    const int64_t deepest = k < CAMEO_GEMM_MOST ? k : CAMEO_GEMM_MOST;
     const int near =
         bn == 1 && (CAMEO_LANES > 8 || m < CAMEO_GEMM_COPIES || deepest * bk <= CAMEO_GEMM_NEAR);
-    float block[CAMEO_GEMM_M * CAMEO_GEMM_K], panel[CAMEO_GEMM_K * PANEL];
-    int64_t rows_at[CAMEO_GEMM_K], packed_at[CAMEO_GEMM_K];
+    float block[CAMEO_GEMM_M * CAMEO_GEMM_MOST], panel[CAMEO_GEMM_MOST * PANEL];
+    int64_t rows_at[CAMEO_GEMM_MOST], packed_at[CAMEO_GEMM_MOST];
     if (m <= CAMEO_FEW_ROWS && ak == 1 && bk == 1 && bn != 1) {
         cameo_gemm_dots(m, n, k, a, am, b, bn, c, ldc);
         return;
@@ -220,9 +229,9 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
         packed_at[x] = x * PANEL;
     }
     for (int64_t i = 0; i < m; i += CAMEO_GEMM_M)
-        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+        for (int64_t p = 0, depth; p < k; p += depth) {
             const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
-            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            depth = cameo_gemm_depth(k - p);
             cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
             for (int64_t j = 0; j < n; j += PANEL) {
                 const int64_t width = n - j < PANEL ? n - j : PANEL;
@@ -245,23 +254,23 @@ static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n,
                                                            const float *b, float *c, int64_t ldc)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
-    int64_t full_at[CAMEO_GEMM_K], last_at[CAMEO_GEMM_K];
+    int64_t full_at[CAMEO_GEMM_MOST], last_at[CAMEO_GEMM_MOST];
     const int64_t last = (n - (n - 1) / WIDTH * WIDTH + 15) / 16 * 16;
     const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
-    const int64_t deepest = p1 - p0 < CAMEO_GEMM_K ? p1 - p0 : CAMEO_GEMM_K;
+    const int64_t deepest = p1 - p0 < CAMEO_GEMM_MOST ? p1 - p0 : CAMEO_GEMM_MOST;
     for (int64_t x = 0; x < deepest && n >= WIDTH; x++)
         full_at[x] = x * WIDTH;
     for (int64_t x = 0; x < deepest && n % WIDTH; x++)
         last_at[x] = x * last;
     for (int64_t j = 0; j < n; j += WIDTH)
-        for (int64_t p = p0; p < p1; p += CAMEO_GEMM_K) {
-            const int64_t depth = p1 - p < CAMEO_GEMM_K ? p1 - p : CAMEO_GEMM_K;
+        for (int64_t p = p0, depth; p < p1; p += depth) {
+            depth = cameo_gemm_depth(p1 - p);
             const int64_t ldb = j + WIDTH > n ? last : WIDTH;
             const float *panel = b + j * k + p * ldb;
-            const float *next = p + CAMEO_GEMM_K < p1 ? panel + CAMEO_GEMM_K * ldb
-                                : j + WIDTH < n       ? b + (j + WIDTH) * k + p0 * WIDTH
-                                : p1 < k              ? b + p1 * WIDTH
-                                                      : NULL;
+            const float *next = p + depth < p1  ? panel + depth * ldb
+                                : j + WIDTH < n ? b + (j + WIDTH) * k + p0 * WIDTH
+                                : p1 < k        ? b + p1 * WIDTH
+                                                : NULL;
             for (int64_t part = 0; part < WIDTH && j + part < n; part += PANEL) {
                 const int64_t left = n - j - part;
                 cameo_gemm_panel(m, left < PANEL ? left : PANEL, depth, a + (p - p0) * padded,
@@ -282,8 +291,8 @@ static inline __attribute__((unused)) void cameo_gemm_stream(int64_t n, int64_t 
     const int64_t next = k * CAMEO_TILE_COLUMNS;
     for (int64_t j = 0, panels; j + CAMEO_TILE_COLUMNS <= n; j += panels * CAMEO_TILE_COLUMNS) {
         panels = j + CAMEO_STREAMS * CAMEO_TILE_COLUMNS <= n ? CAMEO_STREAMS : 1;
-        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
-            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+        for (int64_t p = 0, depth; p < k; p += depth) {
+            depth = cameo_gemm_depth(k - p);
             const float *from = b + j * k + p * CAMEO_TILE_COLUMNS;
             if (panels == CAMEO_STREAMS)
                 CAMEO_STREAM(depth, a + p, 1, from, next, c + j);
@@ -311,15 +320,16 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
         c += whole;
         n -= whole;
     }
-    for (int64_t p = 0; few && n && p < k; p += CAMEO_GEMM_K)
-        cameo_gemm_pack_a(m, k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K, a + p * ak, am, ak,
-                          block + p * CAMEO_TILE_ROWS);
+    for (int64_t p = 0, depth; few && n && p < k; p += depth) {
+        depth = cameo_gemm_depth(k - p);
+        cameo_gemm_pack_a(m, depth, a + p * ak, am, ak, block + p * CAMEO_TILE_ROWS);
+    }
     if (few && n)
         cameo_gemm_some(m, n, k, 0, k, block, b, c, ldc);
     for (int64_t i = 0; !few && n && i < m; i += CAMEO_GEMM_M)
-        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
+        for (int64_t p = 0, depth; p < k; p += depth) {
             const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
-            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K;
+            depth = cameo_gemm_depth(k - p);
             cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
             cameo_gemm_some(rows, n, k, p, p + depth, block, b, c + i * ldc, ldc);
         }
@@ -366,8 +376,9 @@ static __attribute__((noinline, unused)) void cameo_gemm_pack_all(int64_t m, int
     const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
     for (int64_t i = from * CAMEO_TILE_ROWS; i < m && i < to * CAMEO_TILE_ROWS;
          i += CAMEO_TILE_ROWS)
-        for (int64_t p = 0; p < k; p += CAMEO_GEMM_K) {
-            const int64_t depth = k - p < CAMEO_GEMM_K ? k - p : CAMEO_GEMM_K, left = m - i;
+        for (int64_t p = 0, depth; p < k; p += depth) {
+            const int64_t left = m - i;
+            depth = cameo_gemm_depth(k - p);
             cameo_gemm_pack_a(left < CAMEO_TILE_ROWS ? left : CAMEO_TILE_ROWS, depth,
                               a + i * am + p * ak, am, ak, packed + p * padded + i * depth);
         }
@@ -381,8 +392,10 @@ static __attribute__((noinline, unused)) void cameo_gemm_columns(int64_t m, int6
     const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
     const int64_t blocks = CAMEO_GEMM_KEPT / padded / CAMEO_GEMM_K;
     const int64_t step = (blocks > 1 ? blocks : 1) * CAMEO_GEMM_K;
-    for (int64_t p = 0; p < k; p += step)
-        cameo_gemm_some(m, n, k, p, k - p < step ? k : p + step, a + p * padded, b, c, ldc);
+    for (int64_t p = 0, next; p < k; p = next) {
+        next = k - p <= step + CAMEO_GEMM_REST ? k : p + step;
+        cameo_gemm_some(m, n, k, p, next, a + p * padded, b, c, ldc);
+    }
 }
 
 #endif

@@ -215,7 +215,7 @@ static bool measure_sizes(Tune *t)
                            chains[] = {{TUNE_CHAIN, 24, 144, 56, 0}, {TUNE_CHAIN, 32, 192, 28, 0}};
     Processor *r = &t->row;
     const double rows[] = {0, r->lanes < 16 ? 8 : 4}, ahead[] = {0, 32, 192};
-    const double steps[] = {0, 4, r->lanes == 8 ? 2 : 1}, values[] = {256, 128};
+    const double steps[] = {0, 4, r->lanes == 8 ? 2 : 1}, values[] = {256, 128, 96};
     const double kept[] = {r->kept, floor(r->second * 3 / 16), floor(r->second * 5 / 8)};
     const double band[] = {r->band, floor(r->second * 3 / 8), floor(r->second * 7 / 8)};
     r->rows = r->step = r->ahead = 0;
@@ -223,7 +223,7 @@ static bool measure_sizes(Tune *t)
     return choose(t, "tiles: rows", &r->rows, rows, 2, products, 2) &&
            choose(t, "tiles: values of k in a turn", &r->step, steps, 3, products, 2) &&
            choose(t, "tiles: what is asked for", &r->ahead, ahead, 3, products, 2) &&
-           choose(t, "products: values of k in a block", &r->deep, values, 2, products, 1) &&
+           choose(t, "products: values of k in a block", &r->deep, values, 3, products, 1) &&
            choose(t, "products: what stays in the second cache", &r->kept, kept, 3, deep, 1) &&
            choose(t, "chains: what stays in the second cache", &r->band, band, 3, chains, 2);
 }

@@ -243,8 +243,8 @@ static bool check(Reader *r, Processor *p)
         return fail(r, "rows: 4 or 8 are expected");
     if (!is_one_of(p->step, "01248"))
         return fail(r, "step: 1, 2, 4 or 8 are expected");
-    if (p->deep != 64 && p->deep != 128 && p->deep != 256 && p->deep != 0)
-        return fail(r, "deep: 64, 128 or 256 are expected");
+    if (p->deep != 64 && p->deep != 96 && p->deep != 128 && p->deep != 256 && p->deep != 0)
+        return fail(r, "deep: 64, 96, 128 or 256 are expected");
     if (p->ahead != floor(p->ahead))
         return fail(r, "ahead: a whole number is expected");
     return true;
