@@ -1,5 +1,5 @@
-/* Convolutions of bytes by tiles that add several products in 16 bits (cameo_four, cameo_eight),
- * which none of them may leave. What could is known from the weights and from the greatest bytes of
+/* Convolutions of bytes by tiles that add several products in 16 bits (cameo_near_add), which none
+ * of them may leave. What could is known from the weights and from the greatest bytes of
  * x in each word of channels (tops), of which the least (lows) were subtracted before: weights that
  * would be too many are left out of the tiles' panel, and multiplied one after the other. They are
  * so few that this costs less than tiles which widen every byte; where they are more, these do it.
@@ -10,7 +10,7 @@
 #ifdef CAMEO_NEAR
 
 enum {
-    CAMEO_NEAR_BLOCK = 256, /* words of k that a tile takes at once */
+    CAMEO_NEAR_BLOCK = 192, /* words of k that a tile takes at once */
     CAMEO_NEAR_MOST = 4     /* words whose products are added in 16 bits: so many, or 2 */
 };
 
@@ -84,6 +84,7 @@ typedef struct cameo_near_weights {
     int64_t words, most;
     int together, based; /* words that are added in 16 bits; base is not all 0 */
     cameo_word *panel;
+    int64_t ahead; /* bytes from it to the weights that come next */
     cameo_near_left *left;
     int64_t count[CAMEO_TILE_ROWS];
     int32_t base[CAMEO_TILE_ROWS];
@@ -219,6 +220,7 @@ cameo_near_split(int64_t all, int64_t taps, const cameo_word *from, const cameo_
     const int64_t vectors = (columns + CAMEO_LANES - 1) / CAMEO_LANES, cost = 100 + 2 * vectors;
     const int64_t most = all * 3 * vectors / (2 * cost);
     w->panel = room;
+    w->ahead = (int64_t)((uintptr_t)(from + all * CAMEO_TILE_ROWS) - (uintptr_t)room);
     w->left = (cameo_near_left *)(void *)(room + (all + CAMEO_NEAR_MOST) * CAMEO_TILE_ROWS);
     cameo_near_bases(all, taps, from, lows, w);
     w->most = all * vectors / (8 * cost);
@@ -228,39 +230,115 @@ cameo_near_split(int64_t all, int64_t taps, const cameo_word *from, const cameo_
     return cameo_near_copy(all, taps, from, tops, 2, w);
 }
 
-/* What sums of rows m .. m + height begin with for a panel's columns: base, and what weights that
- * are left out give; whole vectors, rows `lds` apart. at: where the words of k are. Returns 0 where
- * they begin with 0, and then writes nothing. */
-static __attribute__((noinline, unused)) int
-cameo_near_begin(const cameo_near_weights *w, int64_t m, int64_t height, const cameo_word *b,
-                 const int64_t *at, int64_t width, int32_t *sums, int64_t lds)
+/* Sums of a row in n vectors of columns: base, and what weights that are left out give. */
+static inline __attribute__((always_inline, unused)) void
+cameo_near_begin_row(int32_t base, const cameo_near_left *left, int64_t count, const cameo_word *b,
+                     const int64_t *at, const int n, int32_t *sums)
 {
-    int64_t any = w->based;
-    for (int64_t r = m; r < m + height; r++)
-        any += w->count[r];
-    for (int64_t r = m; any && r < m + height; r++, sums += lds) {
-        const cameo_near_left *left = w->left + r * w->most;
-        for (int64_t j = 0; j < width; j += 2 * CAMEO_LANES) {
-            const int two = width - j > CAMEO_LANES;
-            const cameo_near_bytes ones = CAMEO_NEAR_SHORT(1);
-            cameo_near_bytes low = CAMEO_NEAR_ALL(w->base[r]), high = low;
-            for (int64_t i = 0; i < w->count[r]; i++) {
-                const cameo_near_bytes s = CAMEO_NEAR_ALL(left[i].weights);
-                const cameo_word *x = b + at[left[i].k] + j;
-#define CAMEO_NEAR_ADD(c, p)                                                                       \
-    c = CAMEO_NEAR_OP(add_epi32)(                                                                  \
-        c, CAMEO_NEAR_OP(madd_epi16)(CAMEO_NEAR_OP(maddubs_epi16)(CAMEO_NEAR_LOAD(p), s), ones))
-                CAMEO_NEAR_ADD(low, x);
-                if (two)
-                    CAMEO_NEAR_ADD(high, x + CAMEO_LANES);
-#undef CAMEO_NEAR_ADD
-            }
-            CAMEO_NEAR_STORE(sums + j, low);
-            if (two)
-                CAMEO_NEAR_STORE(sums + j + CAMEO_LANES, high);
+    const cameo_near_bytes ones = CAMEO_NEAR_SHORT(1);
+    cameo_near_bytes c[3] = {CAMEO_NEAR_ALL(base), CAMEO_NEAR_ALL(base), CAMEO_NEAR_ALL(base)};
+    for (int64_t i = 0; i < count; i++) {
+        const cameo_near_bytes s = CAMEO_NEAR_ALL(left[i].weights);
+        const cameo_word *x = b + at[left[i].k];
+        for (int v = 0; v < n; v++) {
+            const cameo_near_bytes u = CAMEO_NEAR_LOAD(x + v * CAMEO_LANES);
+            c[v] = CAMEO_NEAR_OP(add_epi32)(
+                c[v], CAMEO_NEAR_OP(madd_epi16)(CAMEO_NEAR_OP(maddubs_epi16)(u, s), ones));
         }
     }
+    for (int v = 0; v < n; v++)
+        CAMEO_NEAR_STORE(sums + v * CAMEO_LANES, c[v]);
+}
+
+/* What sums of `rows` rows begin with for a panel's columns, whole vectors, rows `lds` apart. at:
+ * where the words of k are. Returns 0 where they begin with 0, and then writes nothing. */
+static __attribute__((noinline, unused)) int
+cameo_near_begin(const cameo_near_weights *w, int64_t rows, const cameo_word *b, const int64_t *at,
+                 int64_t width, int32_t *sums, int64_t lds)
+{
+    int64_t any = w->based;
+    for (int64_t r = 0; r < rows; r++)
+        any += w->count[r];
+    for (int64_t r = 0; any && r < rows; r++, sums += lds) {
+        const cameo_near_left *left = w->left + r * w->most;
+        const int64_t count = w->count[r];
+        int64_t j = 0;
+        for (; width - j > 2 * CAMEO_LANES; j += 3 * CAMEO_LANES)
+            cameo_near_begin_row(w->base[r], left, count, b + j, at, 3, sums + j);
+        if (width - j > CAMEO_LANES)
+            cameo_near_begin_row(w->base[r], left, count, b + j, at, 2, sums + j);
+        else if (width > j)
+            cameo_near_begin_row(w->base[r], left, count, b + j, at, 1, sums + j);
+    }
     return any != 0;
+}
+
+enum {
+    CAMEO_NEAR_FEW = 4, /* columns that are summed with lanes for rows */
+    CAMEO_NEAR_TURNS = (int)CAMEO_LANES == (int)CAMEO_TILE_ROWS
+};
+
+/* A few columns of all rows of a panel, all values of k: lanes are rows, and the columns' words are
+ * in all lanes. more: sums are added to. */
+static inline __attribute__((always_inline, unused)) void
+cameo_near_columns_of(const cameo_near_weights *w, const int together, const int width,
+                      const cameo_word *b, const int64_t *at, int64_t rows, int32_t *sums,
+                      int64_t lds, int more)
+{
+    cameo_sums c[CAMEO_NEAR_FEW] = {{0}};
+    const cameo_sums *a = (const cameo_sums *)w->panel;
+    for (int64_t k = 0; k < w->words; k += together, a += together, at += together)
+        for (int j = 0; j < width; j++) {
+            cameo_sums s = cameo_near_first(cameo_near_word(b[at[0] + j]), a[0]);
+            for (int i = 1; i < together; i++)
+                s = cameo_near_add(s, cameo_near_word(b[at[i] + j]), a[i]);
+            c[j] = cameo_near_join(c[j], s);
+        }
+    for (int j = 0; j < width; j++)
+        for (int64_t m = 0; m < rows; m++)
+            sums[m * lds + j] = (more ? sums[m * lds + j] : 0) + c[j][m % CAMEO_LANES];
+}
+
+static __attribute__((noinline, unused)) void
+cameo_near_columns(const cameo_near_weights *w, int64_t width, const cameo_word *b,
+                   const int64_t *at, int64_t rows, int32_t *sums, int64_t lds, int more)
+{
+    int64_t j = 0;
+    for (; width - j >= 2; j += 2)
+        if (w->together == 2)
+            cameo_near_columns_of(w, 2, 2, b + j, at, rows, sums + j, lds, more);
+        else
+            cameo_near_columns_of(w, CAMEO_NEAR_MOST, 2, b + j, at, rows, sums + j, lds, more);
+    if (j < width && w->together == 2)
+        cameo_near_columns_of(w, 2, 1, b + j, at, rows, sums + j, lds, more);
+    else if (j < width)
+        cameo_near_columns_of(w, CAMEO_NEAR_MOST, 1, b + j, at, rows, sums + j, lds, more);
+}
+
+/* `rows` rows of the panel w times a panel of columns: `depth` words from k on. ahead: bytes to
+ * weights that are asked for meanwhile, or 0. */
+static inline __attribute__((unused)) void
+cameo_near_part(const cameo_near_weights *w, const cameo_conv_panel *p, int64_t k, int64_t depth,
+                 int64_t ahead, int64_t rows, int32_t *sums, int64_t lds, int more)
+{
+    enum { PART = CAMEO_LANES * CAMEO_WINDOW_VECTORS, ROWS = CAMEO_WINDOW_ROWS, LINE = 64 };
+    const cameo_word *b = (const cameo_word *)(const void *)p->b;
+    const cameo_word *a = w->panel + k * CAMEO_TILE_ROWS;
+    const int64_t turns = depth / w->together;
+    for (int64_t j = 0; j < p->width; j += PART, ahead = 0) {
+        const int64_t width = p->width - j < PART ? p->width - j : PART;
+        const int64_t v = (width + CAMEO_LANES - 1) / CAMEO_LANES - 1;
+        for (int64_t m = 0; m < rows; m += ROWS) {
+            const int64_t height = rows - m < ROWS ? rows - m : ROWS;
+            const int64_t next = ahead ? ahead + m / ROWS % 2 * LINE : 0;
+            if (w->together == 2)
+                cameo_near_pair_tiles[height - 1][v](turns, a + m, b + j, p->at + k, next,
+                                                     sums + m * lds + j, lds, width, more);
+            else
+                cameo_near_window_tiles[height - 1][v](turns, a + m, b + j, p->at + k, next,
+                                                       sums + m * lds + j, lds, width, more);
+        }
+    }
 }
 
 /* `rows` rows of the panel w times panels of columns, the first of which is n0: sums, rows `lds`
@@ -270,28 +348,21 @@ static inline __attribute__((unused)) void cameo_near_tiles_of(const cameo_near_
                                                                int count, int64_t n0, int64_t rows,
                                                                int32_t *sums, int64_t lds)
 {
-    enum { PART = CAMEO_LANES * CAMEO_WINDOW_VECTORS, DEEP = CAMEO_NEAR_BLOCK };
-    enum { ROWS = CAMEO_WINDOW_ROWS };
+    enum { DEEP = CAMEO_NEAR_BLOCK };
     for (int64_t k = 0; k < w->words; k += DEEP) {
         const int64_t depth = w->words - k < DEEP ? w->words - k : DEEP;
         for (int i = 0; i < count; i++) {
             const cameo_conv_panel *p = &panels[i];
             const cameo_word *b = (const cameo_word *)(const void *)p->b;
-            for (int64_t m = 0; m < rows; m += ROWS) {
-                const int64_t height = rows - m < ROWS ? rows - m : ROWS;
-                int32_t *to = sums + m * lds + p->n - n0;
-                const int more =
-                    k > 0 || cameo_near_begin(w, m, height, b, p->at, p->width, to, lds);
-                for (int64_t j = 0; j < p->width; j += PART) {
-                    const int64_t width = p->width - j < PART ? p->width - j : PART;
-                    const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
-                    cameo_near_window_tile *const tile =
-                        w->together == 2 ? cameo_near_pair_tiles[height - 1][vectors - 1]
-                                         : cameo_near_window_tiles[height - 1][vectors - 1];
-                    tile(depth / w->together, w->panel + k * CAMEO_TILE_ROWS + m, b + j, p->at + k,
-                         0, to + j, lds, width, more);
-                }
-            }
+            const int few = CAMEO_NEAR_TURNS && p->width <= CAMEO_NEAR_FEW;
+            int32_t *to = sums + p->n - n0;
+            if (k > 0 && few)
+                continue;
+            const int more = k > 0 || cameo_near_begin(w, rows, b, p->at, p->width, to, lds);
+            if (few)
+                cameo_near_columns(w, p->width, b, p->at, rows, to, lds, more);
+            else
+                cameo_near_part(w, p, k, depth, i == 0 ? w->ahead : 0, rows, to, lds, more);
         }
     }
 }

@@ -17,9 +17,9 @@
 //     cameo_near(c, u, v, s, t): c + sums over i < 2 of u and s, v and t, at 2 i and 2 i + 1
 //
 // It is for constants of which all but a few sums can't leave 16 bits, and those few are done again
-// (runtime/cameo_near.h). cameo_four, of two numbers, and cameo_eight, of four, are the same
-// without saturation, for weights of which those that could leave 16 bits are left out
-// (runtime/cameo_near_conv.h).
+// (runtime/cameo_near.h). Of windows a near tile adds products of two or four numbers without
+// saturation (cameo_near_first, cameo_near_add), for weights of which those that could leave 16
+// bits are left out (runtime/cameo_near_conv.h), and their sums to those of 32 (cameo_near_join).
 
 #include "codegen/cpu/tiles.h"
 
@@ -30,8 +30,7 @@ typedef struct ByteTarget {
     const char *dot;  // the body of cameo_dot
     bool intrinsics;  // of x86
     const char *wide; // what a wide tile is made of; NULL: it goes by cameo_dot
-    const char *const
-        *near; // bodies of cameo_near, cameo_four and cameo_eight; NULL: there are none
+    const char *near; // the body of cameo_near; NULL: there are no near tiles
 } ByteTarget;
 
 static const char plain[] = "    const cameo_words v = (cameo_words)u, w = (cameo_words)s;\n"
@@ -88,35 +87,10 @@ static const char near_256[] =
     "    const __m256i odd = _mm256_maddubs_epi16((__m256i)v, (__m256i)t);\n"
     "    return c + (cameo_sums)_mm256_madd_epi16(_mm256_adds_epi16(even, odd),\n"
     "                                             _mm256_set1_epi16(1));\n";
-static const char four_256[] =
-    "    const __m256i even = _mm256_maddubs_epi16((__m256i)u, (__m256i)s);\n"
-    "    const __m256i odd = _mm256_maddubs_epi16((__m256i)v, (__m256i)t);\n"
-    "    return c + (cameo_sums)_mm256_madd_epi16(_mm256_add_epi16(even, odd),\n"
-    "                                             _mm256_set1_epi16(1));\n";
-static const char eight_256[] =
-    "    const __m256i a = _mm256_maddubs_epi16((__m256i)u, (__m256i)p);\n"
-    "    const __m256i b = _mm256_maddubs_epi16((__m256i)v, (__m256i)q);\n"
-    "    const __m256i d = _mm256_maddubs_epi16((__m256i)x, (__m256i)s);\n"
-    "    const __m256i e = _mm256_maddubs_epi16((__m256i)y, (__m256i)t);\n"
-    "    const __m256i all = _mm256_add_epi16(_mm256_add_epi16(a, b), _mm256_add_epi16(d, e));\n"
-    "    return c + (cameo_sums)_mm256_madd_epi16(all, _mm256_set1_epi16(1));\n";
-static const char *const nears_256[] = {near_256, four_256, eight_256};
 static const char near_128[] =
     "    const __m128i even = _mm_maddubs_epi16((__m128i)u, (__m128i)s);\n"
     "    const __m128i odd = _mm_maddubs_epi16((__m128i)v, (__m128i)t);\n"
     "    return c + (cameo_sums)_mm_madd_epi16(_mm_adds_epi16(even, odd), _mm_set1_epi16(1));\n";
-static const char four_128[] =
-    "    const __m128i even = _mm_maddubs_epi16((__m128i)u, (__m128i)s);\n"
-    "    const __m128i odd = _mm_maddubs_epi16((__m128i)v, (__m128i)t);\n"
-    "    return c + (cameo_sums)_mm_madd_epi16(_mm_add_epi16(even, odd), _mm_set1_epi16(1));\n";
-static const char eight_128[] =
-    "    const __m128i a = _mm_maddubs_epi16((__m128i)u, (__m128i)p);\n"
-    "    const __m128i b = _mm_maddubs_epi16((__m128i)v, (__m128i)q);\n"
-    "    const __m128i d = _mm_maddubs_epi16((__m128i)x, (__m128i)s);\n"
-    "    const __m128i e = _mm_maddubs_epi16((__m128i)y, (__m128i)t);\n"
-    "    const __m128i all = _mm_add_epi16(_mm_add_epi16(a, b), _mm_add_epi16(d, e));\n"
-    "    return c + (cameo_sums)_mm_madd_epi16(all, _mm_set1_epi16(1));\n";
-static const char *const nears_128[] = {near_128, four_128, eight_128};
 
 // Rows are fewer where halves of the operands take registers too. A wide tile has eight sums: an
 // addition takes a cycle, and with more of them a compiler keeps less of what it multiplies.
@@ -133,10 +107,10 @@ static const ByteTarget targets[] = {
      true,
      NULL,
      NULL},
-    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, nears_256},
+    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, near_256},
     {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL, NULL},
     {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL, NULL},
-    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, nears_128},
+    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, near_128},
     {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL, NULL},
     {{"1", 4, 2, 2, 4, 32}, plain, false, NULL, NULL},
 };
@@ -163,8 +137,8 @@ static const TileKind nearly = {TILES_OF_BYTES, "cameo_near_tile",
                                       DOT_SECOND,       false,
                                       FORM_NEAR,        4};
 // An addition takes a cycle: eight sums are as good as twelve, and all else has a register. Of
-// windows, whose panels are often no longer than a vector, all are of one.
-enum { NEAR_ROWS = 4, NEAR_VECTORS = 2, WINDOW_ROWS = 8, WINDOW_VECTORS = 1 };
+// windows the sums of 16 bits have registers beside those of 32.
+enum { NEAR_ROWS = 4, NEAR_VECTORS = 2, WINDOW_ROWS = 2, WINDOW_VECTORS = 3 };
 
 static void print_type(Buf *out, const TileKind *kind)
 {
@@ -239,18 +213,36 @@ static void print_streams(Buf *out, const ByteTarget *t)
 
 static void print_near(Buf *out, const ByteTarget *t)
 {
-    static const char *const names[] = {"near", "four", "eight"};
-    static const char *const factors[] = {"u, cameo_sums v, cameo_sums s, cameo_sums t",
-                                          "u, cameo_sums v, cameo_sums s, cameo_sums t",
-                                          "u, cameo_sums v, cameo_sums x, cameo_sums y,\n"
-                                          "    cameo_sums p, cameo_sums q, cameo_sums s, "
-                                          "cameo_sums t"};
-    buf_printf(out, "#define CAMEO_NEAR\n");
-    for (int i = 0; i < 3; i++)
-        buf_printf(out,
-                   "static inline __attribute__((always_inline, unused)) cameo_sums cameo_%s(\n"
-                   "    cameo_sums c, cameo_sums %s)\n{\n%s}\n\n",
-                   names[i], factors[i], t->near[i]);
+    buf_printf(out,
+               "#define CAMEO_NEAR\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near(\n"
+               "    cameo_sums c, cameo_sums u, cameo_sums v, cameo_sums s, cameo_sums t)\n"
+               "{\n%s}\n\n",
+               t->near);
+}
+
+// The compiler is to keep the order of additions and to read a word once: else it adds products of
+// all numbers at the end, and moves them to memory until then.
+static void print_near_windows(Buf *out, const ByteTarget *t)
+{
+    const int bits = 32 * t->tile.lanes;
+    const char *op = bits == 256 ? "_mm256" : "_mm";
+    buf_printf(out,
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near_word(\n"
+               "    cameo_word w)\n{\n    cameo_sums all = (cameo_sums){0} + w;\n"
+               "    __asm__(\"\" : \"+x\"(all));\n    return all;\n}\n\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near_first(\n"
+               "    cameo_sums u, cameo_sums s)\n{\n"
+               "    return (cameo_sums)%s_maddubs_epi16((__m%di)u, (__m%di)s);\n}\n\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near_add(\n"
+               "    cameo_sums c, cameo_sums u, cameo_sums s)\n{\n"
+               "    cameo_sums sum = (cameo_sums)%s_add_epi16((__m%di)c,\n"
+               "                                              (__m%di)cameo_near_first(u, s));\n"
+               "    __asm__(\"\" : \"+x\"(sum));\n    return sum;\n}\n\n"
+               "static inline __attribute__((always_inline, unused)) cameo_sums cameo_near_join(\n"
+               "    cameo_sums c, cameo_sums s)\n{\n"
+               "    return c + (cameo_sums)%s_madd_epi16((__m%di)s, %s_set1_epi16(1));\n}\n\n",
+               op, bits, bits, op, bits, bits, op, bits, op);
 }
 
 static void print_near_table(Buf *out, const TileKind *kind, const ByteTarget *t, int rows,
@@ -274,6 +266,7 @@ static void print_near_tables(Buf *out, const ByteTarget *t, bool products, bool
         print_near_table(out, &nearly, t, NEAR_ROWS, NEAR_VECTORS, uses);
     }
     if (windows) {
+        print_near_windows(out, t);
         buf_printf(out, "enum { CAMEO_WINDOW_ROWS = %d, CAMEO_WINDOW_VECTORS = %d };\n",
                    WINDOW_ROWS, WINDOW_VECTORS);
         print_near_table(out, &near_pairs, t, WINDOW_ROWS, WINDOW_VECTORS, uses);

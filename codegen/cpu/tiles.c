@@ -68,23 +68,6 @@ static void print_ahead(Buf *out, const TileKind *kind, const TileTarget *t, int
                    i * LINE);
 }
 
-// The names of vectors of numbers of k that are multiplied at once.
-static const char vector_names[] = "yzuv";
-
-// Sums of products of several numbers of k, in 16 bits first.
-static void print_near_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
-{
-    const int numbers = kind->together;
-    buf_printf(out, " %c%d%d = cameo_%s(%c%d%d", sum, i, v, numbers == 2 ? "four" : "eight", sum, i,
-               v);
-    buf_printf(out, ", b%d", v);
-    for (int n = 1; n < numbers; n++)
-        buf_printf(out, ", %c[%d]", vector_names[n], v);
-    for (int n = 0; n < numbers; n++)
-        buf_printf(out, ", zero + x[%d * CAMEO_TILE_ROWS + %d]", n, i);
-    buf_printf(out, ");");
-}
-
 // sum += number i of a row of a * vector v of b
 static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
 {
@@ -92,8 +75,6 @@ static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
         buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
     else if (kind->form == FORM_WIDE)
         buf_printf(out, " %c%d%d = cameo_wide_dot(%c%d%d, a%d, b%d);", sum, i, v, sum, i, v, i, v);
-    else if (kind->form == FORM_NEAR && kind->dot == DOT_SECOND)
-        print_near_sum(out, kind, sum, i, v);
     else if (kind->form == FORM_NEAR)
         buf_printf(out,
                    " %c%d%d = cameo_near(%c%d%d, zero + x[%d], zero + x[%d + CAMEO_TILE_ROWS], "
@@ -124,10 +105,53 @@ static void print_vector(Buf *out, const TileKind *kind, int v)
         buf_printf(out, "y[%d]", v);
 }
 
+// Several numbers of k, one after the other, whose products are added in 16 bits: each number of a
+// is read once for all vectors, and each vector of b once for all rows.
+static void print_near_step(Buf *out, const TileKind *kind, int rows, int vectors, int k, char sum)
+{
+    buf_printf(out, "        {\n            cameo_sums ");
+    for (int i = 0; i < rows * vectors; i++)
+        buf_printf(out, "%ss%d%d", i ? ", " : "", i / vectors, i % vectors);
+    buf_printf(out, ";\n            __builtin_prefetch((const char *)a + ahead, 0, 2);\n");
+    for (int n = kind->together * k; n < kind->together * (k + 1); n++) {
+        const bool first = n == kind->together * k;
+        buf_printf(out, "            {\n                const %s *y = (const %s *)(b + at[%d]), ",
+                   kind->vector, kind->vector, n);
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, "%sb%d = y[%d]", v ? ", " : "", v, v);
+        buf_printf(out, ";\n");
+        for (int i = 0; i < rows; i++) {
+            buf_printf(out,
+                       "                {\n                    const %s w = "
+                       "cameo_near_word(a[%d * CAMEO_TILE_ROWS + %d]);\n                   ",
+                       kind->vector, n, i);
+            for (int v = 0; v < vectors; v++)
+                if (first)
+                    buf_printf(out, " s%d%d = cameo_near_first(b%d, w);", i, v, v);
+                else
+                    buf_printf(out, " s%d%d = cameo_near_add(s%d%d, b%d, w);", i, v, i, v, v);
+            buf_printf(out, "\n                }\n");
+        }
+        buf_printf(out, "            }\n");
+    }
+    for (int i = 0; i < rows; i++) {
+        buf_printf(out, "           ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " %c%d%d = cameo_near_join(%c%d%d, s%d%d);", sum, i, v, sum, i, v, i,
+                       v);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "        }\n");
+}
+
 static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors,
                        int k, char sum)
 {
     const int numbers = kind->together;
+    if (kind->form == FORM_NEAR && kind->dot == DOT_SECOND) {
+        print_near_step(out, kind, rows, vectors, k, sum);
+        return;
+    }
     buf_printf(out, "        {\n            const %s *x = a + %d * CAMEO_TILE_ROWS;\n", kind->first,
                numbers * k);
     if (kind->apart)
@@ -135,7 +159,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
     else
         for (int i = 0; i < numbers; i++)
             buf_printf(out, "            const %s *%c = (const %s *)(b + at[%d]);\n", kind->vector,
-                       vector_names[i], kind->vector, numbers * k + i);
+                       "yz"[i], kind->vector, numbers * k + i);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors * parts_of(kind); v++) {
