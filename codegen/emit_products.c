@@ -117,7 +117,8 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
         parts[n++] = "cameo_curve.h";
     if (w->forms[ANY_FORM]) {
         parts[n++] = "cameo_columns.h", parts[n++] = "cameo_conv_copy.h";
-        parts[n++] = "cameo_conv.h", parts[n++] = "cameo_conv_share.h";
+        parts[n++] = "cameo_conv_panels.h", parts[n++] = "cameo_conv.h";
+        parts[n++] = "cameo_conv_share.h";
     }
     if (w->forms[SPLIT_FORM])
         parts[n++] = "cameo_split_conv.h";

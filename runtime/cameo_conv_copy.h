@@ -6,8 +6,9 @@
 #include <string.h>
 
 enum {
-    CAMEO_CONV_SLACK = 64, /* elements that may be read or written past the end of a buffer */
-    CAMEO_CONV_SHORT = 32  /* elements of a short row */
+    CAMEO_CONV_SLACK = 64,    /* elements that may be read or written past the end of a buffer */
+    CAMEO_CONV_SHORT = 32,    /* elements of a short row */
+    CAMEO_CONV_ROWS_AHEAD = 8 /* rows of x between one that is copied and one that is asked for */
 };
 
 /* Dims of the window: the innermost is the last, those that there are not are 1 (steps 0). */
@@ -70,11 +71,12 @@ static inline __attribute__((unused)) void cameo_conv_row(const float *x, int64_
 
 /* The same for two phases of neighbours, where x may be read from `begin` to `end`: vectors of both
  * phases, or of the first alone, from two of x, what lies outside of the row set to 0. A row
- * shorter than a vector is written with what the next one writes again. */
+ * shorter than a vector is written with what the next one writes again. ahead: elements to the row
+ * that is asked for. */
 static inline __attribute__((unused)) void cameo_conv_halves(const float *x, const float *begin,
                                                              const float *end, int64_t in,
                                                              int64_t pad, int64_t length, int both,
-                                                             float *to)
+                                                             int64_t ahead, float *to)
 {
     typedef int32_t cameo_lanes __attribute__((vector_size(4 * CAMEO_LANES)));
     cameo_lanes number;
@@ -85,6 +87,7 @@ static inline __attribute__((unused)) void cameo_conv_halves(const float *x, con
         const int64_t at = 2 * i - pad; /* place of the first lane in the row */
         float edge[2 * CAMEO_LANES];
         const float *from = edge;
+        __builtin_prefetch(x + at + ahead);
         if (at >= begin - x && at + 2 * CAMEO_LANES <= end - x)
             from = x + at;
         else
@@ -170,11 +173,11 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     else if (g->stride[2] == 2 && g->step[2] == 1 && whole)
         for (int64_t j = 0; j < last - first; j++)
             cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length, 1,
-                              to + j * width);
+                              CAMEO_CONV_ROWS_AHEAD * g->step[1], to + j * width);
     else if (g->stride[2] == 1 && g->step[2] == 2 && whole)
         for (int64_t j = 0; j < last - first; j++)
             cameo_conv_halves(x + j * g->step[1], begin, end, 2 * g->in[2] - 1, 2 * low, length, 0,
-                              to + j * width);
+                              CAMEO_CONV_ROWS_AHEAD * g->step[1], to + j * width);
     else
         for (int64_t j = 0; j < last - first; j++)
             cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],

@@ -360,15 +360,16 @@ static void print_strip_end(Buf *out, const TileTarget *t)
     buf_printf(out, "        }\n");
 }
 
-// The sums of a strip's tile. Vectors of b are held: with as many sums as registers gcc would read
-// each again for each row.
-static void print_strip_sums(Buf *out, const TileTarget *t)
+// The sums of a strip's tile; ask: what is done beside each value of k. Vectors of b are held: with
+// as many sums as registers gcc would read each again for each row.
+static void print_strip_sums(Buf *out, const TileTarget *t, const char *ask)
 {
     const int rows = t->rows, vectors = t->vectors;
     buf_printf(out, "        const float *x = rows, *y = b;\n        cameo_vec ");
     for (int i = 0; i < rows * vectors; i++)
         buf_printf(out, "%sc%d%d = zero", i ? ", " : "", i / vectors, i % vectors);
-    buf_printf(out, ";\n        for (int64_t k = depth; k > 0; k--) {\n            cameo_vec ");
+    buf_printf(out, ";\n        for (int64_t k = depth; k > 0; k--) {\n%s            cameo_vec ",
+               ask);
     for (int v = 0; v < vectors; v++)
         buf_printf(out, "%sb%d = ((const cameo_vec *)y)[%d]", v ? ", " : "", v, v);
     buf_printf(out, ";\n            __asm__(\"\" : ");
@@ -404,8 +405,8 @@ static void print_strip(Buf *out, const TileTarget *t)
         out,
         "static __attribute__((noinline, unused)) void cameo_strip_%d_%d(\n"
         "    int64_t depth, const float *restrict rows, const float *restrict b, int64_t step,\n"
-        "    int64_t next, int64_t tiles, int64_t down, float *restrict c, int64_t ldc, int more,\n"
-        "    const cameo_finish *finish)\n{\n"
+        "    int64_t next, int64_t tiles, int64_t down, const float *ask, int64_t along,\n"
+        "    float *restrict c, int64_t ldc, int more, const cameo_finish *finish)\n{\n"
         "    static const float none[%d] = {",
         rows, vectors, rows);
     for (int i = 0; i < rows; i++)
@@ -420,7 +421,9 @@ static void print_strip(Buf *out, const TileTarget *t)
                "    const int64_t beside = down ? %d * ldc : %d;\n"
                "    for (int64_t row = down - 1; tiles > 0; tiles--) {\n",
                rows, width);
-    print_strip_sums(out, t);
+    print_strip_sums(out, t,
+                     "            __builtin_prefetch(ask, 0, 2);\n            ask += along;\n");
+    buf_printf(out, "        along = 0;\n");
     print_strip_end(out, t);
     buf_printf(out,
                "        c += beside;\n"
@@ -447,7 +450,7 @@ static void print_sums_strip(Buf *out, const TileTarget *t)
                "        for (int64_t line = 0; line < lines; line++, next += %d)\n"
                "            __builtin_prefetch(next, 0, 2);\n",
                t->rows, t->vectors, LINE / 4);
-    print_strip_sums(out, t);
+    print_strip_sums(out, t, "");
     for (int i = 0; i < t->rows; i++) {
         buf_printf(out, "       ");
         for (int v = 0; v < t->vectors; v++)
