@@ -1,11 +1,14 @@
-// A kernel's form is a hash of all that its text depends on but the ids of its variables and those
-// float32 numbers that are added and multiplied. Of kernels with one form the numbers that differ
+// A kernel's form is a hash of all that its text depends on but the ids of its variables, the sizes
+// in which kernels with one function may differ, and those float32 numbers that are added and
+// multiplied. Of kernels with one form the numbers that differ
 // are read from constants: the same bits, and what is read at one place stays in a register.
 //
 // That two forms are equal decides only what is worth it: an operand is right for any kernel.
 
 #include "codegen/alike.h"
+#include "codegen/cpu/conv.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/repeats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +35,8 @@ static void add_word(Form *f, uint64_t word)
 static void add_index(Form *f, Index i)
 {
     for (uint32_t t = 0; t < i->nterms; t++) {
-        add_word(f, (uint64_t)i->terms[t].coeff);
+        if (!repeats_by_sizes(f->kernel))
+            add_word(f, (uint64_t)i->terms[t].coeff);
         add_word(f, i->terms[t].natoms);
     }
 }
@@ -104,11 +108,14 @@ static void add_stmts(Form *f, const Stmt *s)
     }
 }
 
-// Forms of convolutions, figures and scheduled planes keep numbers elsewhere too.
+// Forms of figures, scheduled planes and convolutions keep numbers elsewhere too, but convolutions
+// of bytes, whose sums a loop of their own makes results of.
 static bool is_plain(const Kernel *k)
 {
     const Override *o = k->override;
-    return k->body && !k->point && (!o || (!o->conv && !o->figures));
+    const Conv *c = o ? o->conv : NULL;
+    return k->body && !k->point &&
+           (!o || (!o->figures && (!c || (c->bytes && c->epilogue && !c->pixels))));
 }
 
 static void add_steps(Module *mod, const Step *s, Forms *all)
@@ -176,6 +183,8 @@ static void give_operands(Form *f, const bool *differs)
     swap_stmts(mod, f->kernel->body, &map);
     if (o && o->epilogue)
         swap_stmts(mod, o->epilogue, &map);
+    if (o && o->conv)
+        swap_stmts(mod, (Stmt *)(uintptr_t)o->conv->epilogue, &map);
 }
 
 static void share_form(Form *forms, uint32_t n)

@@ -117,7 +117,8 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
     p->before = (Buf){0};
     if (shared)
         parts_print(p, k, &u);
-    buf_printf(p->out, "static __attribute__((noinline)) void %s(", kernel_name(p, k));
+    buf_printf(p->out, "static __attribute__((noinline)) void %s(%s", kernel_name(p, k),
+               repeats_mark(p, MARK_PARAMETER));
     const char *comma = "";
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
         Access use = u.buffers.at[i];
@@ -129,7 +130,7 @@ static void c_kernel_begin(Printer *p, const Kernel *k)
         buf_printf(p->out, "%sconst int64_t d%u", comma, u.dims.at[i].id);
     if (shared)
         buf_printf(p->out, "%sconst cameo_threads *threads", comma);
-    buf_printf(p->out, "%s)\n{\n", *comma || shared ? "" : "void");
+    buf_printf(p->out, "%s)\n{\n%s", *comma || shared ? "" : "void", repeats_mark(p, MARK_BODY));
     if (shared)
         parts_print_args(p, k, &u);
 }
@@ -269,8 +270,11 @@ static void emit_kernels(Printer *p, const Step *s)
 {
     for (; s; s = s->next) {
         if (s->kernel) {
+            const size_t from = p->out->len;
+            p->marks = repeats_by_sizes(s->kernel);
             printer_kernel(p, s->kernel);
-            repeats_take(p, s->kernel);
+            p->marks = false;
+            repeats_take(p, s->kernel, from);
         }
         emit_kernels(p, s->body);
         emit_kernels(p, s->other);
@@ -408,6 +412,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     parts_new(p, plan, o->grain);
     repeats_new(p);
     emit_kernels(p, mod->steps);
+    repeats_print(p);
     p->out = out;
     if (parts_any(p))
         parts[n++] = "cameo_pool.h", parts[n++] = "cameo_share.h";

@@ -5,6 +5,7 @@
 #include "codegen/emit_parts.h"
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
+#include "codegen/repeats.h"
 #include "ir/infer.h"
 
 #include <string.h>
@@ -223,8 +224,8 @@ static void c_call(StepPrinter *s, const Kernel *k)
             c_reserve(s, u.buffers.at[i].id);
     if (s->options->profile)
         print_line(p, "begin = cameo_now();");
-    buf_printf(p->out, "%*s%s(", (int)p->indent * 4, "", kernel_name(p, k));
-    const char *comma = "";
+    const char *sizes = repeats_sizes(p, k), *comma = *sizes ? ", " : "";
+    buf_printf(p->out, "%*s%s(%s", (int)p->indent * 4, "", kernel_name(p, k), sizes);
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ")
         buf_printf(p->out, "%sb%u", comma, u.buffers.at[i].id);
     for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")

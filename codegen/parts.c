@@ -2,6 +2,7 @@
 
 #include "codegen/parts.h"
 #include "codegen/emit_c.h"
+#include "codegen/repeats.h"
 
 #include <string.h>
 
@@ -111,7 +112,7 @@ const char *parts_grain(Printer *p, Index work)
                           print_index_bare(p, work))
             .at;
     int64_t grain = cost < 1 ? much : cost >= much ? 1 : (much + cost - 1) / cost;
-    return str_printf(p->arena, "%lld", (long long)grain).at;
+    return print_size(p, grain);
 }
 
 const char *parts_grain_of(Printer *p, Index work, const char *units)
@@ -175,7 +176,8 @@ static PartLoops all_loops(Printer *p)
 static void print_struct(Printer *p, const char *name, const KernelUses *u)
 {
     PartLoops loops = all_loops(p);
-    buf_printf(p->out, "typedef struct %s_args {\n    const cameo_threads *threads;\n", name);
+    buf_printf(p->out, "typedef struct %s_args {\n    const cameo_threads *threads;\n%s", name,
+               repeats_mark(p, MARK_FIELD));
     for (uint32_t i = 0; i < p->parts->now.len; i++)
         if (p->parts->now.at[i].has_mode) {
             buf_printf(p->out, "    int64_t mode;\n");
@@ -196,7 +198,7 @@ static void print_struct(Printer *p, const char *name, const KernelUses *u)
 static void print_function(Printer *p, const char *name, uint32_t n, const KernelUses *u)
 {
     const Part *part = &p->parts->now.at[n];
-    buf_printf(p->out, "static void %s_part%u(", name, n);
+    buf_printf(p->out, "static void %s_part%u(%s", name, n, repeats_mark(p, MARK_PARAMETER));
     for (uint32_t i = 0; i < part->uses.buffers.len; i++) {
         BufferId b = part->uses.buffers.at[i].id;
         if (access_bits(&u->buffers, b))
@@ -207,8 +209,8 @@ static void print_function(Printer *p, const char *name, uint32_t n, const Kerne
         buf_printf(p->out, "const int64_t d%u, ", part->uses.dims.at[i].id);
     for (uint32_t i = 0; i < part->loops.len; i++)
         buf_printf(p->out, "const int64_t i%u, ", part->loops.at[i]);
-    buf_printf(p->out, "%sconst int64_t from, const int64_t to)\n{\n",
-               part->has_mode ? "const int64_t mode, " : "");
+    buf_printf(p->out, "%sconst int64_t from, const int64_t to)\n{\n%s",
+               part->has_mode ? "const int64_t mode, " : "", repeats_mark(p, MARK_BODY));
     buf_put(p->out, part->text.at ? part->text.at : "", part->text.len);
     buf_printf(p->out, "}\n\n");
 }
@@ -220,8 +222,8 @@ static void print_entry(Printer *p, const char *name, uint32_t n, const KernelUs
     buf_printf(p->out,
                "static void %s_part%u_of(void *with, int64_t from, int64_t to, int32_t thread)\n{\n"
                "    const %s_args *a = (const %s_args *)with;\n"
-               "    (void)thread;\n    %s_part%u(",
-               name, n, name, name, name, n);
+               "    (void)thread;\n    %s_part%u(%s",
+               name, n, name, name, name, n, repeats_mark(p, MARK_ARGUMENT));
     for (uint32_t i = 0; i < part->uses.buffers.len; i++) {
         BufferId b = part->uses.buffers.at[i].id;
         if (b == part->own)
@@ -249,7 +251,8 @@ void parts_print(Printer *p, const Kernel *k, const KernelUses *u)
 
 void parts_print_args(Printer *p, const Kernel *k, const KernelUses *u)
 {
-    buf_printf(p->out, "    %s_args args = {.threads = threads", kernel_name(p, k));
+    buf_printf(p->out, "    %s_args args = {.threads = threads%s", kernel_name(p, k),
+               repeats_mark(p, MARK_INITIAL));
     for (uint32_t i = 0; i < u->buffers.len; i++)
         buf_printf(p->out, ", .b%u = b%u", u->buffers.at[i].id, u->buffers.at[i].id);
     for (uint32_t i = 0; i < u->dims.len; i++)

@@ -1,6 +1,7 @@
 // Expressions and indices as C text.
 
 #include "codegen/print_parts.h"
+#include "codegen/repeats.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -110,7 +111,10 @@ static const char *print_atom(Printer *p, const Atom *a)
     }
     bool div = a->kind == ATOM_FLOORDIV;
     bool plain = poly_nonnegative(polys, a->a) && poly_less(polys, poly_const(polys, 0), a->b);
+    const bool marks = p->marks;
+    p->marks = false; // compilers divide by what they know
     const char *x = print_index(p, a->a), *y = print_index(p, a->b);
+    p->marks = marks;
     return plain ? text(p, "(%s %s %s)", x, div ? "/" : "%", y)
                  : text(p, "cameo_%s(%s, %s)", div ? "floordiv" : "floormod", x, y);
 }
@@ -124,6 +128,8 @@ static void print_term(Printer *p, const Term *t, bool first, Buf *out)
         buf_char(out, '-');
     uint64_t size = k < 0 ? 0 - (uint64_t)k : (uint64_t)k;
     bool number = t->natoms == 0 || size != 1;
+    if (number && p->marks && size <= INT32_MAX)
+        buf_char(out, MARK_SIZE);
     if (number)
         buf_printf(out, size > INT32_MAX ? "INT64_C(%" PRIu64 ")" : "%" PRIu64, size);
     for (uint32_t i = 0; i < t->natoms; i++)
@@ -153,6 +159,12 @@ static const char *index_text(Printer *p, Index i)
     if (constant && i->nterms > 1)
         print_term(p, &i->terms[0], false, &out);
     return keep(p, &out);
+}
+
+const char *print_size(Printer *p, int64_t size)
+{
+    const bool marked = p->marks && size >= 0 && size <= INT32_MAX;
+    return text(p, "%s%" PRId64, marked ? repeats_mark(p, MARK_SIZE) : "", size);
 }
 
 const char *print_index(Printer *p, Index i)

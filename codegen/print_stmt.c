@@ -456,7 +456,10 @@ static void print_row(Printer *p, const Stmt *s)
     int64_t k = 0;
     if (poly_is_const(n, &k) && k <= 0)
         n = poly_const(polys, 1);
+    const bool marks = p->marks;
+    p->marks = false;
     print_line(p, "%s%s v%u[%s];", row_place(p, k), type, s->local, print_index_bare(p, n));
+    p->marks = marks;
 }
 
 static void print_update(Printer *p, const Stmt *s)

@@ -53,6 +53,7 @@ struct Printer {
     void *target;            // what the dialect keeps for itself
     struct Parts *parts;     // of kernels that threads share (codegen/parts.h); NULL: none does
     struct Repeats *repeats; // kernels printed so far (codegen/repeats.h); NULL: each stands alone
+    bool marks;              // sizes in the text are marked, so that others may stand for them
     Buf before;              // functions of the kernel that is printed, in front of it
     size_t text_at;          // in `out`, where the kernel's text begins behind its comment
     bool in_group;           // rows declared here belong to a group of threads
@@ -103,6 +104,9 @@ const char *print_expr(Printer *p, const Expr *e);
 const char *print_index(Printer *p, Index i);
 const char *print_element(Printer *p, BufferId b, const Index *at);
 const char *print_literal(Printer *p, DType t, Scalar v);
+// A size that no loop over elements is made for: where p->marks, marked as one that may differ
+// between kernels with one function.
+const char *print_size(Printer *p, int64_t size);
 // A block: what is computed in it is forgotten at its end.
 uint32_t print_block_begin(Printer *p);
 void print_block_end(Printer *p, uint32_t mark);

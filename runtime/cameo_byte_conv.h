@@ -167,15 +167,15 @@ static inline __attribute__((unused)) int cameo_byte_by_columns(int64_t rows, in
     return rows <= CAMEO_BYTE_UNIT || cameo_conv_blocks(all, width) >= CAMEO_BYTE_BLOCKS;
 }
 
-static inline __attribute__((unused)) int64_t cameo_byte_units(int64_t rows, int64_t all,
-                                                               int64_t width)
+static __attribute__((noinline, unused)) int64_t cameo_byte_units(int64_t rows, int64_t all,
+                                                                  int64_t width)
 {
     return cameo_byte_by_columns(rows, all, width)
                ? cameo_conv_blocks(all, width)
                : (all > 0) * ((rows + CAMEO_BYTE_UNIT - 1) / CAMEO_BYTE_UNIT);
 }
 
-static inline __attribute__((unused)) cameo_conv_cut
+static __attribute__((noinline, unused)) cameo_conv_cut
 cameo_byte_share(int64_t rows, int64_t all, int64_t width, int64_t from, int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
@@ -202,9 +202,9 @@ typedef struct cameo_byte_block {
 
 /* places: as cameo_byte_places has them, and behind them cameo_near_room. scratch: a word for each
  * word of k and column, and some more. */
-static inline __attribute__((unused)) void cameo_byte_start(const cameo_conv_view *v, int64_t n0,
-                                                            int64_t n1, int64_t *places,
-                                                            void *scratch, cameo_byte_block *b)
+static __attribute__((noinline, unused)) void cameo_byte_start(const cameo_conv_view *v, int64_t n0,
+                                                               int64_t n1, int64_t *places,
+                                                               void *scratch, cameo_byte_block *b)
 {
     b->all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];
     b->n0 = n0;
@@ -225,8 +225,8 @@ static inline __attribute__((unused)) void cameo_byte_start(const cameo_conv_vie
 
 /* Where words of k are in x, and in a copy of a panel; behind both the first word CAMEO_BYTE_REST
  * times. */
-static inline __attribute__((unused)) void cameo_byte_places(const cameo_conv_view *v,
-                                                             int64_t *places)
+static __attribute__((noinline, unused)) void cameo_byte_places(const cameo_conv_view *v,
+                                                                int64_t *places)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t all = v->channels * v->taps[0] * v->taps[1] * v->taps[2];

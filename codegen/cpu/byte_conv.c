@@ -224,7 +224,9 @@ int64_t byte_conv_planes(const Bytes *b, const ByteWeights *w)
 
 static const char *zero_of(Printer *p, const Bytes *b)
 {
-    return b->x.zero ? print_expr(p, b->x.zero) : "0";
+    if (!b->x.zero || b->x.zero->kind == EX_CONST)
+        return print_size(p, b->x.zero ? b->x.zero->value.i : 0);
+    return print_expr(p, b->x.zero);
 }
 
 void byte_conv_print_planes(Printer *p)
@@ -235,12 +237,13 @@ void byte_conv_print_planes(Printer *p)
 
 void byte_conv_print_plan(Printer *p, const Bytes *b)
 {
-    print_line(p, "image.width = %lld;", (long long)b->width);
+    print_line(p, "image.width = %s;", print_size(p, b->width));
     print_line(p, "image.ends = 0;");
     print_line(p, "image.joined = 0;");
     if (b->squares.depth)
-        print_line(p, "const cameo_squares squares = {%lld, %lld, %d};",
-                   (long long)b->squares.depth, (long long)b->squares.tiles, b->squares.gathered);
+        print_line(p, "const cameo_squares squares = {%s, %s, %d};",
+                   print_size(p, b->squares.depth), print_size(p, b->squares.tiles),
+                   b->squares.gathered);
 }
 
 void byte_conv_print_copy(Printer *p, const Conv *c, const char *x, const char *from,
@@ -254,8 +257,8 @@ void byte_conv_print_copy(Printer *p, const Conv *c, const char *x, const char *
 
 const char *byte_conv_units(Printer *p, const Conv *c, const char *places)
 {
-    return str_printf(p->arena, "cameo_byte_units(%s, %s, %lld)", print_index_bare(p, c->rows),
-                      places, (long long)c->bytes->width)
+    return str_printf(p->arena, "cameo_byte_units(%s, %s, %s)", print_index_bare(p, c->rows),
+                      places, print_size(p, c->bytes->width))
         .at;
 }
 
@@ -267,7 +270,7 @@ void byte_conv_print_share(Printer *p, const Conv *c, const char *places)
     const char *name = b->squares.depth ? "squares" : "byte";
     Index group = poly_scale(p->mod->polys, c->group, c->block);
     print_line(p, "image.x = (const void *)%s;", bytes_name(p, c->padded));
-    print_line(p, "int64_t *places = (void *)(%s + %lld);", panel, (long long)b->places);
+    print_line(p, "int64_t *places = (void *)(%s + %s);", panel, print_size(p, b->places));
     if (!b->squares.depth)
         print_line(p, "cameo_byte_places(&image, places);");
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");

@@ -13,6 +13,7 @@
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
+#include "codegen/repeats.h"
 
 #include <math.h>
 #include <string.h>
@@ -120,12 +121,18 @@ static Index linear(Printer *p, BufferId b, const Index *at)
     return linear_index(p, buf->rank, buf->dims, at);
 }
 
+// 0 is a size as others are.
+static const char *size_text(Printer *p, Index i)
+{
+    return poly_equals(i, 0) ? print_size(p, 0) : print_index_bare(p, i);
+}
+
 void conv_print_dims(Printer *p, const char *name, const Index *at, uint32_t rank, int64_t other)
 {
     const char *text[CONV_SPACE];
     for (uint32_t i = 0; i < CONV_SPACE; i++)
-        text[i] = i + rank < CONV_SPACE ? str_printf(p->arena, "%lld", (long long)other).at
-                                        : print_index_bare(p, at[i + rank - CONV_SPACE]);
+        text[i] =
+            i + rank < CONV_SPACE ? print_size(p, other) : size_text(p, at[i + rank - CONV_SPACE]);
     print_line(p, "    .%s = {%s, %s, %s},", name, text[0], text[1], text[2]);
 }
 
@@ -153,10 +160,14 @@ void conv_print_sizes(Printer *p, const Conv *c, const char *name)
         stride[i] = poly_const(polys, c->stride[i]);
         dilation[i] = poly_const(polys, c->dilation[i]);
     }
-    print_line(p, "%sconst cameo_conv %s = {", sizes_known(c) ? "static " : "", name);
+    print_line(p, "%sconst cameo_conv %s = {",
+               !sizes_known(c) ? ""
+               : p->marks      ? repeats_mark(p, MARK_STATIC)
+                               : "static ",
+               name);
     print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,",
-               print_index_bare(p, c->rows), print_index_bare(p, c->channels),
-               print_index_bare(p, c->channel), print_index_bare(p, c->row), c->copy);
+               size_text(p, c->rows), size_text(p, c->channels), size_text(p, c->channel),
+               size_text(p, c->row), c->copy);
     conv_print_dims(p, "out", c->out, c->rank, 1);
     conv_print_dims(p, "taps", c->taps, c->rank, 1);
     conv_print_dims(p, "stride", stride, c->rank, 1);
@@ -441,8 +452,8 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
                    conv_buffer(p, c->shared));
     print_line(p,
                "const cameo_conv_cut cut = "
-               "cameo_conv_share(mode, %s, %d, %s, from, to);",
-               rows, unit_rows(c), n);
+               "cameo_conv_share(mode, %s, %s, %s, from, to);",
+               rows, print_size(p, unit_rows(c)), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, cut.end, image.width);");
@@ -497,8 +508,8 @@ static void print_bytes(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     conv_print_copy(p, k, c);
     parts_begin(p, c->bytes->sums);
     const char *n = print_index_bare(p, places);
-    const char *cut = str_printf(p->arena, "cameo_byte_share(%s, %s, %lld, from, to)",
-                                 print_index_bare(p, c->rows), n, (long long)c->bytes->width)
+    const char *cut = str_printf(p->arena, "cameo_byte_share(%s, %s, %s, from, to)",
+                                 print_index_bare(p, c->rows), n, print_size(p, c->bytes->width))
                           .at;
     print_byte_share(p, k, c, places, cut);
     const char *units = byte_conv_units(p, c, n);
@@ -546,8 +557,8 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
     const char *units = c->tile ? str_printf(p->arena, "cameo_winograd_units(args.mode, %s, %s)",
                                              tiles_along(p, c, 0), tiles_along(p, c, 1))
                                       .at
-                                : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %d, %s)",
-                                             rows, unit_rows(c), n)
+                                : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %s, %s)",
+                                             rows, print_size(p, unit_rows(c)), n)
                                       .at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
