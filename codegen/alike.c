@@ -1,7 +1,7 @@
 // A kernel's form is a hash of all that its text depends on but the ids of its variables, the sizes
 // in which kernels with one function may differ, and those float32 numbers that are added and
-// multiplied. Of kernels with one form the numbers that differ
-// are read from constants: the same bits, and what is read at one place stays in a register.
+// multiplied. Of kernels with one form the numbers that differ are read from constants: the same
+// bits, and what is read at one place stays in a register.
 //
 // That two forms are equal decides only what is worth it: an operand is right for any kernel.
 
