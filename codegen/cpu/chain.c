@@ -397,8 +397,10 @@ static void set_link(Printer *p, const Kernel *k, LoopId images, bool on)
         print_bind_loop(p, plane, on ? 1 : -1);
     }
     if (image && image != images) {
-        if (on)
+        if (on) {
             print_line(p, "const int64_t i%u = i%u;", image, images);
+            print_line(p, "(void)i%u;", image);
+        }
         print_bind_loop(p, image, on ? 1 : -1);
     }
 }
