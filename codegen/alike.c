@@ -184,7 +184,7 @@ static void give_operands(Form *f, const bool *differs)
     if (o && o->epilogue)
         swap_stmts(mod, o->epilogue, &map);
     if (o && o->conv)
-        swap_stmts(mod, (Stmt *)(uintptr_t)o->conv->epilogue, &map);
+        swap_stmts(mod, o->conv->epilogue, &map);
 }
 
 static void share_form(Form *forms, uint32_t n)

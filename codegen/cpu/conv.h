@@ -52,11 +52,11 @@ typedef struct Conv {
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
     const struct Panels *panels; // packed holds w as it is, in such panels; NULL: something else
-    BufferId shared;      // panels of x that all threads read, where they share rows, or tiles of a
-                          // line; 0: none
-    const Stmt *epilogue; // loops that apply f to y; NULL: f is the identity, or `finish`
-    bool finish;          // f is what finish.h says, done to the sums before they are written
-    BufferId bias;        // of each group and row, `biases` for a group
+    BufferId shared; // panels of x that all threads read, where they share rows, or tiles of a
+                     // line; 0: none
+    Stmt *epilogue;  // loops that apply f to y; NULL: f is the identity, or `finish`
+    bool finish;     // f is what finish.h says, done to the sums before they are written
+    BufferId bias;   // of each group and row, `biases` for a group
     int64_t biases;
     const Expr *added; // a load at the places of y; NULL: none
     float low, high;
