@@ -10,6 +10,7 @@
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
 #include "codegen/repeats.h"
+#include "codegen/units.h"
 
 #include <string.h>
 
@@ -375,23 +376,37 @@ static void plain_end(Buf *out)
                     "#endif\n\n");
 }
 
-static bool is_plain(const char *part)
+static bool is_one_of(const char *part, const char *const *names)
 {
-    static const char *const plain[] = {"cameo_plan.h", "cameo_runtime.h", "cameo_machine.h",
-                                        "cameo_pool.h", NULL};
-    for (const char *const *name = plain; *name; name++)
-        if (strcmp(part, *name) == 0)
+    for (; *names; names++)
+        if (strcmp(part, *names) == 0)
             return true;
     return false;
 }
 
-static void emit_parts(Buf *out, const char *const *parts)
+// Functions that a program has once are declared where they are in a unit of their own.
+static void emit_part(const EmitOptions *o, const char *part, Buf *out)
 {
+    static const char *const once[] = {"cameo_plan.h", "cameo_runtime.h", "cameo_pool.h",
+                                       "cameo_share.h", NULL};
+    Buf text = {0};
+    emit_runtime(&text, (const char *const[]){part, NULL});
+    if (o->beside && is_one_of(part, once))
+        unit_share(out, (Str){text.at, text.len}, 0);
+    else
+        buf_put(out, text.at, text.len);
+    buf_free(&text);
+}
+
+static void emit_parts(const EmitOptions *o, const char *const *parts, Buf *out)
+{
+    static const char *const all[] = {"cameo_plan.h", "cameo_runtime.h", "cameo_machine.h",
+                                      "cameo_pool.h", NULL};
     for (; *parts; parts++) {
-        const bool plain = is_plain(*parts);
+        const bool plain = is_one_of(*parts, all);
         if (plain)
             plain_begin(out);
-        emit_runtime(out, (const char *const[]){*parts, NULL});
+        emit_part(o, *parts, out);
         if (plain)
             plain_end(out);
     }
@@ -424,7 +439,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_headline(o, parts_any(p), out);
     Apart apart = {0};
     products_emit(mod, scratch, o, out, &apart);
-    emit_parts(out, parts);
+    emit_parts(o, parts, out);
     if (products_any(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
     emit_symbols(p);
@@ -442,7 +457,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (o->api) { // a unit of its own, with the same runtime
         p->out = o->api;
         emit_headline(o, parts_any(p), o->api);
-        emit_runtime(o->api, parts);
+        emit_parts(o, parts, o->api);
     }
     emit_api(p, o);
     arena_free(scratch);

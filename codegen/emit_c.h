@@ -32,6 +32,7 @@ typedef struct EmitOptions {
     uint32_t nrows;
     Buf *products, *tiles; // take the functions of products and their tiles; NULL: as blobs
     bool kept;             // they are kept for the targets (codegen/shelf.h)
+    bool beside;           // functions of contexts are a unit of the program, cameo_context.c
     bool shared;           // other models' text may be in the unit too, and use its tiles
 } EmitOptions;
 

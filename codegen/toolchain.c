@@ -142,7 +142,8 @@ void toolchain_kept_job(Build *b, bool tiles, uint32_t cpu, Job *job)
     job->argv[n] = NULL;
 }
 
-const char *const toolchain_parts[] = {"cameo_main", "cameo_io", "cameo_pb", "cameo_lists", NULL};
+const char *const toolchain_parts[] = {"cameo_context", "cameo_main",  "cameo_io",
+                                       "cameo_pb",      "cameo_lists", NULL};
 
 void toolchain_part_job(Build *b, const char *name, Job *job)
 {
@@ -300,15 +301,18 @@ static int add_parts(Build *b, Jobs *jobs)
         add_job(b, jobs, KERNELS, with(b, "_products"));
     if (b->has_tiles)
         add_job(b, jobs, TILES, with(b, "_tiles"));
-    if (b->o->kind == EMIT_EXE) {
-        int status = toolchain_write_runtime(b);
-        status = status ? status : write_main(b);
-        if (status)
-            return status;
-        for (int i = 0; i < (b->has_lists ? 4 : 3); i++)
-            add_job(b, jobs, BESIDE, toolchain_parts[i])->kept = true;
-        add_job(b, jobs, BESIDE, with(b, "_main"));
-    }
+    int status = toolchain_write_runtime(b);
+    if (!status && b->o->kind == EMIT_EXE)
+        status = write_main(b);
+    if (status)
+        return status;
+    if (b->has_context)
+        add_job(b, jobs, BESIDE, toolchain_parts[0])->kept = true;
+    if (b->o->kind != EMIT_EXE)
+        return 0;
+    for (int i = 1; i < (b->has_lists ? 5 : 4); i++)
+        add_job(b, jobs, BESIDE, toolchain_parts[i])->kept = true;
+    add_job(b, jobs, BESIDE, with(b, "_main"));
     return 0;
 }
 

@@ -18,6 +18,7 @@ static const Form forms[] = {
     {"static __attribute__((unused))", " = {\n", "\n};\n",
      "__attribute__((visibility(\"hidden\")))", "extern __attribute__((visibility(\"hidden\")))",
      UNIT_TABLES},
+    {"CAMEO_ONCE", "\n{\n", "\n}\n", NULL, "__attribute__((visibility(\"hidden\")))", 0},
     {"static inline", "\n{\n", "\n}\n", NULL, NULL, 0},
 };
 

@@ -8,8 +8,11 @@
 #ifndef CAMEO_FN
 #define CAMEO_FN static inline __attribute__((unused))
 #endif
-/* Loops that have more than one caller: inlined they are more code, and no quicker. */
-#define CAMEO_PLAN_FN static __attribute__((noinline, unused))
+/* What a program has once, for whatever processors it is compiled: in a unit of its own
+ * (cameo_context.c), or here where there is none. */
+#ifndef CAMEO_ONCE
+#define CAMEO_ONCE static __attribute__((noinline, unused))
+#endif
 
 enum { CAMEO_ALIGN = 64 };
 
@@ -51,7 +54,7 @@ CAMEO_FN int64_t cameo_best_fit(const cameo_life *life, const int64_t *offset,
 
 /* Places the values in this order. Offsets are multiples of CAMEO_ALIGN. The bytes needed in all.
  */
-CAMEO_PLAN_FN int64_t cameo_plan_in_order(int32_t n, const cameo_life *life, int64_t *offset,
+CAMEO_ONCE int64_t cameo_plan_in_order(int32_t n, const cameo_life *life, int64_t *offset,
                                           const int32_t *order, int32_t *by_offset, int64_t *looks)
 {
     int64_t peak = 0;
@@ -77,7 +80,7 @@ CAMEO_FN int cameo_plan_before(const cameo_life *a, const cameo_life *b, int by)
                      : a->last > b->last;
 }
 
-CAMEO_PLAN_FN void cameo_plan_sift(const cameo_life *life, int32_t *order, int32_t n, int32_t i,
+CAMEO_ONCE void cameo_plan_sift(const cameo_life *life, int32_t *order, int32_t n, int32_t i,
                                    int by)
 {
     int32_t v = order[i];
@@ -91,7 +94,7 @@ CAMEO_PLAN_FN void cameo_plan_sift(const cameo_life *life, int32_t *order, int32
     order[i] = v;
 }
 
-CAMEO_PLAN_FN void cameo_plan_sort(int32_t n, const cameo_life *life, int32_t *order, int by)
+CAMEO_ONCE void cameo_plan_sort(int32_t n, const cameo_life *life, int32_t *order, int by)
 {
     for (int32_t i = 0; i < n; i++)
         order[i] = i;
@@ -117,7 +120,7 @@ CAMEO_FN void cameo_plan_move(int32_t *order, int32_t from, int32_t to)
 }
 
 /* No plan can need less: the greatest sum of what lives at one step. */
-CAMEO_PLAN_FN int64_t cameo_plan_bound(int32_t n, const cameo_life *life)
+CAMEO_ONCE int64_t cameo_plan_bound(int32_t n, const cameo_life *life)
 {
     int64_t most = 0;
     for (int32_t k = 0; k < n; k++) {
@@ -131,7 +134,7 @@ CAMEO_PLAN_FN int64_t cameo_plan_bound(int32_t n, const cameo_life *life)
 }
 
 /* The place in the order of the first value that ends at the peak. */
-CAMEO_PLAN_FN int32_t cameo_plan_top(int32_t n, const cameo_life *life, const int64_t *offset,
+CAMEO_ONCE int32_t cameo_plan_top(int32_t n, const cameo_life *life, const int64_t *offset,
                                      const int32_t *order, int64_t peak)
 {
     int32_t i = 0;
@@ -143,7 +146,7 @@ CAMEO_PLAN_FN int32_t cameo_plan_top(int32_t n, const cameo_life *life, const in
 /* The best plan found: from the best of four orders on, a value that ends at the peak is placed
  * earlier, now and then another one elsewhere too, and what is no worse is kept; until the peak is
  * the bound or `effort` looks were needed. The bytes needed in all. `work` has room for 3 * n. */
-CAMEO_FN int64_t cameo_plan(int32_t n, const cameo_life *life, int64_t *offset, int32_t *work,
+CAMEO_ONCE int64_t cameo_plan(int32_t n, const cameo_life *life, int64_t *offset, int32_t *work,
                             int64_t effort)
 {
     int32_t *order = work, *by_offset = work + n, *kept = work + 2 * (int64_t)n, top;

@@ -28,6 +28,9 @@
 #ifndef CAMEO_FN
 #define CAMEO_FN static inline __attribute__((unused))
 #endif
+#ifndef CAMEO_ONCE
+#define CAMEO_ONCE static __attribute__((noinline, unused))
+#endif
 
 enum {
     CAMEO_POOL_MOST = 1024, /* threads */
@@ -192,8 +195,8 @@ CAMEO_FN void cameo_pool_close(cameo_crew *c)
     }
 }
 
-CAMEO_FN void cameo_pool_run(cameo_pool *pool, int64_t units, int64_t grain, cameo_part *part,
-                             void *with)
+CAMEO_ONCE void cameo_pool_run(cameo_pool *pool, int64_t units, int64_t grain, cameo_part *part,
+                               void *with)
 {
     cameo_crew *c = (cameo_crew *)(void *)pool;
     if (__atomic_exchange_n(&c->taken, 1, __ATOMIC_ACQUIRE)) {
@@ -220,7 +223,7 @@ CAMEO_FN void cameo_pool_run(cameo_pool *pool, int64_t units, int64_t grain, cam
     __atomic_store_n(&c->taken, 0, __ATOMIC_RELEASE);
 }
 
-CAMEO_FN void cameo_pool_destroy(cameo_pool *pool)
+CAMEO_ONCE void cameo_pool_destroy(cameo_pool *pool)
 {
     cameo_crew *c = (cameo_crew *)(void *)pool;
     if (!c)
@@ -253,8 +256,9 @@ CAMEO_FN void cameo_pool_start(cameo_crew *c)
 }
 
 /* A pool of so many threads, the caller's among them, or of as many as could be started. NULL: no
- * memory. Threads that outnumber the processors do not turn while they wait. */
-CAMEO_FN cameo_pool *cameo_pool_create(int32_t threads)
+ * memory. turns: nanoseconds that they turn while they wait, if they do not outnumber the
+ * processors. */
+CAMEO_ONCE cameo_pool *cameo_pool_of(int32_t threads, int64_t turns)
 {
     threads = threads < 1 ? 1 : threads > CAMEO_POOL_MOST ? CAMEO_POOL_MOST : threads;
     const size_t size =
@@ -263,7 +267,7 @@ CAMEO_FN cameo_pool *cameo_pool_create(int32_t threads)
     sigset_t all, before;
     if (!c)
         return NULL;
-    *c = (cameo_crew){.turns = threads <= cameo_pool_processors() ? CAMEO_CPU_TURNS : 0};
+    *c = (cameo_crew){.turns = threads <= cameo_pool_processors() ? turns : 0};
     c->threads = (pthread_t *)(void *)&c->ranges[threads];
     c->pool.run = cameo_pool_run;
     c->pool.threads = threads;
@@ -274,6 +278,11 @@ CAMEO_FN cameo_pool *cameo_pool_create(int32_t threads)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     c->pool.threads = c->started + 1;
     return &c->pool;
+}
+
+CAMEO_FN cameo_pool *cameo_pool_create(int32_t threads)
+{
+    return cameo_pool_of(threads, CAMEO_CPU_TURNS);
 }
 
 #endif

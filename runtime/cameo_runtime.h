@@ -89,9 +89,8 @@ struct cameo_context {
     char error[512];
 };
 
-CAMEO_FN int cameo_fail(cameo_context *c, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-CAMEO_FN int cameo_fail(cameo_context *c, const char *format, ...)
+CAMEO_ONCE __attribute__((format(printf, 2, 3))) int cameo_fail(cameo_context *c,
+                                                                const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -121,7 +120,7 @@ CAMEO_FN int64_t cameo_dtype_size(int32_t t)
 }
 
 /* Bytes of n elements a dim, or -1 if that is more than memory can hold or a dim is negative. */
-CAMEO_FN int64_t cameo_bytes(int64_t size, int32_t rank, const int64_t *dims)
+CAMEO_ONCE int64_t cameo_bytes(int64_t size, int32_t rank, const int64_t *dims)
 {
     int empty = 0;
     for (int32_t i = 0; i < rank; i++) {
@@ -139,7 +138,7 @@ CAMEO_FN int64_t cameo_bytes(int64_t size, int32_t rank, const int64_t *dims)
 
 /* What holds huge pages begins with one, and the system is asked for them: a page that is written
  * for the first time costs about as much whether it has 4 KB or 2 MB. */
-CAMEO_FN void *cameo_aligned_alloc(int64_t size)
+CAMEO_ONCE void *cameo_aligned_alloc(int64_t size)
 {
 #ifdef MADV_HUGEPAGE
     if (size >= CAMEO_HUGE_PAGE) {
@@ -154,7 +153,7 @@ CAMEO_FN void *cameo_aligned_alloc(int64_t size)
 }
 
 /* Makes a block hold at least `size` bytes, keeping what is in it. NULL: no memory. */
-CAMEO_FN void *cameo_reserve(cameo_block *b, int64_t size)
+CAMEO_ONCE void *cameo_reserve(cameo_block *b, int64_t size)
 {
     if (size < 0)
         return NULL;
@@ -213,7 +212,7 @@ CAMEO_FN void cameo_leave_weights(unsigned char *at, int64_t size)
 }
 #endif
 
-CAMEO_FN void cameo_destroy(cameo_context *c)
+CAMEO_ONCE void cameo_destroy(cameo_context *c)
 {
     if (!c)
         return;
@@ -270,7 +269,7 @@ CAMEO_FN int cameo_load_weights(cameo_context *c, const cameo_options *options)
     return 0;
 }
 
-CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options *options)
+CAMEO_ONCE cameo_context *cameo_create(const cameo_program *p, const cameo_options *options)
 {
     cameo_context *c = (cameo_context *)calloc(1, sizeof *c);
     if (!c)
@@ -303,8 +302,8 @@ CAMEO_FN cameo_context *cameo_create(const cameo_program *p, const cameo_options
     return c;
 }
 
-CAMEO_FN int cameo_set_input(cameo_context *c, int32_t i, int32_t dtype, int32_t rank,
-                             const int64_t *dims, const void *elements)
+CAMEO_ONCE int cameo_set_input(cameo_context *c, int32_t i, int32_t dtype, int32_t rank,
+                               const int64_t *dims, const void *elements)
 {
     const cameo_model *m = c->program->model;
     if (i < 0 || i >= m->ninputs)
@@ -329,7 +328,7 @@ CAMEO_FN int cameo_set_input(cameo_context *c, int32_t i, int32_t dtype, int32_t
     return 0;
 }
 
-CAMEO_FN int cameo_plan_arena(cameo_context *c, const int64_t *sizes)
+CAMEO_ONCE int cameo_plan_arena(cameo_context *c, const int64_t *sizes)
 {
     const cameo_program *p = c->program;
     for (int32_t i = 0; i < p->nplanned; i++) {
@@ -368,7 +367,7 @@ CAMEO_FN int cameo_bind(cameo_context *c)
     return status;
 }
 
-CAMEO_FN int cameo_run(cameo_context *c)
+CAMEO_ONCE int cameo_run(cameo_context *c)
 {
     const cameo_model *m = c->program->model;
     for (int32_t i = 0; i < m->ninputs; i++)

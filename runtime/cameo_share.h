@@ -26,8 +26,8 @@ CAMEO_FN int64_t cameo_parts(const cameo_threads *t)
 
 /* Has a kernel's units done. With one thread it is a call of its function, of which there is one
  * copy that way. */
-static __attribute__((noinline, unused)) void
-cameo_share(const cameo_threads *t, int64_t units, int64_t grain, cameo_part *part, void *with)
+CAMEO_ONCE void cameo_share(const cameo_threads *t, int64_t units, int64_t grain, cameo_part *part,
+                            void *with)
 {
     if (t->pool && units > grain)
         t->pool->run(t->pool, units, grain, part, with);
@@ -41,7 +41,7 @@ CAMEO_FN void *cameo_scratch(const cameo_threads *t, int32_t thread, void *own, 
     return thread ? t->scratch + (thread - 1) * t->each + at : own;
 }
 
-CAMEO_FN void cameo_close_threads(cameo_context *c)
+CAMEO_ONCE void cameo_close_threads(cameo_context *c)
 {
     if (c->threads.own)
         cameo_pool_destroy(c->threads.pool);
@@ -50,7 +50,7 @@ CAMEO_FN void cameo_close_threads(cameo_context *c)
 }
 
 /* So many bytes of scratch memory for each thread but the first. 0, or -1 with an error. */
-CAMEO_FN int cameo_reserve_scratch(cameo_context *c, int64_t each)
+CAMEO_ONCE int cameo_reserve_scratch(cameo_context *c, int64_t each)
 {
     cameo_threads *t = &c->threads;
     each = cameo_aligned(each);
