@@ -200,7 +200,7 @@ cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1, int64_t n, int64_t k, int
     const int64_t ldb = left < WIDTH ? (left + 15) / 16 * 16 : WIDTH;
     const int64_t next = left > WIDTH ? groups * WIDTH : 0;
     const cameo_word *b = (const cameo_word *)packed + n0 * groups;
-    if (panels > 1) {
+    if (m == 1 && panels == CAMEO_BYTE_STREAMS && left >= panels * WIDTH) {
         memset(sums, 0, (size_t)(panels * WIDTH) * sizeof *sums);
         CAMEO_BYTE_STREAM(groups, a, CAMEO_TILE_ROWS, b, groups * WIDTH, sums);
         return n0 + panels * WIDTH;
