@@ -66,22 +66,24 @@ static inline __attribute__((unused)) void cameo_narrow_few(const cameo_narrow *
                                                             int64_t am, int64_t ak,
                                                             const int32_t *b, float *c, int64_t ldc)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
+    enum { ONE = CAMEO_LANES * CAMEO_NARROW_VECTORS, PANEL = CAMEO_LANES * CAMEO_VECTORS };
     float packed[CAMEO_NARROW_ROWS * CAMEO_NARROW_K];
     float sums[CAMEO_NARROW_ROWS * CAMEO_NARROW_K / CAMEO_NARROW_BLOCK];
     const int64_t turns = s.block * kind->bits / 32, words = turns + kind->scales + s.zeros;
-    const int64_t blocks = (s.k + s.block - 1) / s.block, most = CAMEO_NARROW_K / s.block;
+    const int64_t blocks = (s.k + s.block - 1) / s.block, deep = CAMEO_NARROW_K / s.block;
     for (int64_t i = 0, rows; i < s.m; i += rows) {
         rows = s.m - i >= 4 ? 4 : s.m - i >= 2 ? 2 : 1;
-        for (int64_t g = 0; g < blocks; g += most) {
-            const int64_t some = blocks - g < most ? blocks - g : most, x = g * s.block;
+        const int64_t most = rows == 1 ? ONE : PANEL;
+        for (int64_t g = 0; g < blocks; g += deep) {
+            const int64_t some = blocks - g < deep ? blocks - g : deep, x = g * s.block;
             const int64_t depth = s.k - x < some * s.block ? s.k - x : some * s.block;
             cameo_narrow_pack(rows, depth, &s, a, i * am + x * ak, am, ak, packed, sums);
             for (int64_t j = 0; j < s.n; j += CAMEO_TILE_COLUMNS) {
                 const int64_t row = cameo_narrow_width(s.n, j);
                 const int32_t *panel = b + j * blocks * words + g * row * words;
-                for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
-                    const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
+                for (int64_t part = 0; part < row && j + part < s.n; part += most) {
+                    const int64_t left = s.n - j - part;
+                    const int64_t width = left < most ? left : most;
                     const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
                     kind->tiles[rows / 2][vectors - 1](some, turns, packed, sums, panel + part, row,
                                                        s.zeros, c + i * ldc + j + part, ldc, width);

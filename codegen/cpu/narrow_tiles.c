@@ -12,18 +12,26 @@ enum { LINE = 64 }; // bytes that come from memory together
 static const int tile_rows[] = {1, 2, 4};
 enum { NROWS = sizeof tile_rows / sizeof *tile_rows };
 
+// One row reads a panel whole where registers hold its sums: memory delivers more of lines in
+// order.
 typedef struct NarrowTarget {
     const char *test;   // of the preprocessor
     int lanes, vectors; // those of tiles.c
+    int of_one;         // vectors of one row
     bool looks_up;      // a look-up of 16 floats by the lowest bits of each word
 } NarrowTarget;
 
 static const NarrowTarget targets[] = {
-    {"defined(__AVX512F__)", 16, 3, true},
-    {"defined(__AVX__)", 8, 3, false},
-    {"defined(__aarch64__)", 4, 3, false},
-    {"1", 4, 2, false},
+    {"defined(__AVX512F__)", 16, 3, 3, true},
+    {"defined(__AVX__)", 8, 3, 6, false},
+    {"defined(__aarch64__)", 4, 3, 3, false},
+    {"1", 4, 2, 2, false},
 };
+
+static int most_vectors(const NarrowTarget *t, int rows)
+{
+    return rows == 1 ? t->of_one : t->vectors;
+}
 
 typedef struct NarrowKind {
     const char *name; // of its functions: cameo_narrow_4 ...
@@ -211,7 +219,7 @@ static void print_kind(Buf *out, const NarrowTarget *t, const NarrowKind *kind)
 {
     print_at(out, t, kind);
     for (int r = 0; r < NROWS; r++)
-        for (int v = 1; v <= t->vectors; v++)
+        for (int v = 1; v <= most_vectors(t, tile_rows[r]); v++)
             print_tile(out, t, kind, tile_rows[r], v);
     print_unpack(out, kind);
     buf_printf(out,
@@ -220,7 +228,7 @@ static void print_kind(Buf *out, const NarrowTarget *t, const NarrowKind *kind)
                kind->name, kind->bits, !kind->at, kind->name);
     for (int r = 0; r < NROWS; r++) {
         buf_printf(out, "        {");
-        for (int v = 1; v <= t->vectors; v++)
+        for (int v = 1; v <= most_vectors(t, tile_rows[r]); v++)
             buf_printf(out, "%scameo_narrow_%s_%d_%d", v > 1 ? ", " : "", kind->name, tile_rows[r],
                        v);
         buf_printf(out, "},\n");
@@ -240,11 +248,12 @@ static void print_vectors(Buf *out, const NarrowTarget *t)
     if (t->looks_up)
         buf_printf(out, "#include <immintrin.h>\n");
     buf_printf(out,
+               "enum { CAMEO_NARROW_VECTORS = %d }; /* of one row */\n"
                "typedef int32_t cameo_codes __attribute__((vector_size(%d), aligned(4), "
                "may_alias));\n"
                "typedef uint32_t cameo_code_words __attribute__((vector_size(%d)));\n"
                "typedef float cameo_numbers __attribute__((vector_size(%d)));\n",
-               bytes, bytes, bytes);
+               t->of_one, bytes, bytes, bytes);
 }
 
 // Once in a unit, whichever kinds the texts joined in it need.
@@ -274,7 +283,12 @@ void narrow_tiles_print(Buf *out, uint32_t which)
         "for\n"
         " * each of `turns`, then scales, then zero points if there are any. */\n"
         "#ifndef CAMEO_NARROW_TILES_H\n#define CAMEO_NARROW_TILES_H\n"
-        "#include <stddef.h>\n"
+        "#include <stddef.h>\n");
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        print_vectors(out, &targets[i]);
+    buf_printf(
+        out,
+        "#endif\n\n"
         "typedef void cameo_narrow_tile(int64_t blocks, int64_t turns, const float *a,\n"
         "    const float *sums, const int32_t *b, int64_t row, int zeros, float *c, int64_t ldc,\n"
         "    int64_t width);\n"
@@ -282,11 +296,8 @@ void narrow_tiles_print(Buf *out, uint32_t which)
         "    int32_t bits, scales; /* scales: behind the words of each block */\n"
         "    void (*unpack)(int64_t from, int64_t depth, int64_t turns, const int32_t *panel,\n"
         "                   int64_t row, int zeros, float *to);\n"
-        "    cameo_narrow_tile *tiles[%d][CAMEO_VECTORS]; /* of 1, 2 and 4 rows */\n"
-        "} cameo_narrow;\n\n",
+        "    cameo_narrow_tile *tiles[%d][CAMEO_NARROW_VECTORS]; /* of 1, 2 and 4 rows */\n"
+        "} cameo_narrow;\n#endif\n\n",
         NROWS);
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        print_vectors(out, &targets[i]);
-    buf_printf(out, "#endif\n#endif\n\n");
     print_kinds(out, which);
 }
