@@ -202,10 +202,12 @@ static void print_target(Buf *out, const ByteTarget *t, bool first)
         print_wide(out, t);
 }
 
-// Where bytes are multiplied by one instruction, which leaves registers to sums.
+// Several where bytes are multiplied by one instruction, which leaves registers to sums, and with
+// vectors of 8, where a few sums that don't stay in them cost less than one stream does.
 static void print_streams(Buf *out, const ByteTarget *t)
 {
-    const int most = strstr(t->tile.test, "VNNI") ? tile_streams(&t->tile) : 1;
+    const bool several = strstr(t->tile.test, "VNNI") || (t->tile.lanes == 8 && t->intrinsics);
+    const int most = several ? tile_streams(&t->tile) : 1;
     buf_printf(out, "enum { CAMEO_BYTE_STREAMS = %d };\n", most);
     tile_print_stream(out, &of_products, &t->tile, "cameo_byte_stream", most);
     buf_printf(out, "#define CAMEO_BYTE_STREAM cameo_byte_stream_%d\n\n", most);
