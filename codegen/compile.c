@@ -482,7 +482,7 @@ static int build(Build *b, Module *mod)
     emit.rows = rows;
     emit.nrows = processors_of(o->cpu, &o->tuned, rows);
     b->shelf = linked && !o->keep ? shelf_folder(b->arena) : NULL;
-    emit.beside = b->has_context = linked && o->device == ON_CPU;
+    emit.beside = linked && o->device == ON_CPU;
     emit.kept = !o->strict_fp && products_kept(mod) && shelf_products(b, rows, emit.nrows);
     emit.products = linked && !several && !emit.kept ? &t.products : NULL;
     emit.tiles = emit.products ? &t.tiles : NULL;

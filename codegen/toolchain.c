@@ -142,6 +142,9 @@ void toolchain_kept_job(Build *b, bool tiles, uint32_t cpu, Job *job)
     job->argv[n] = NULL;
 }
 
+// A library has the first alone, and where kernels run on a device its text has that; the last is
+// for inputs and outputs that are lists.
+enum { CONTEXT, MAIN, LISTS = MAIN + 3 };
 const char *const toolchain_parts[] = {"cameo_context", "cameo_main",  "cameo_io",
                                        "cameo_pb",      "cameo_lists", NULL};
 
@@ -301,18 +304,17 @@ static int add_parts(Build *b, Jobs *jobs)
         add_job(b, jobs, KERNELS, with(b, "_products"));
     if (b->has_tiles)
         add_job(b, jobs, TILES, with(b, "_tiles"));
+    const bool exe = b->o->kind == EMIT_EXE;
+    const int first = b->o->device == ON_CPU ? CONTEXT : MAIN,
+              end = exe ? LISTS + b->has_lists : MAIN;
     int status = toolchain_write_runtime(b);
-    if (!status && b->o->kind == EMIT_EXE)
-        status = write_main(b);
+    status = status || !exe ? status : write_main(b);
     if (status)
         return status;
-    if (b->has_context)
-        add_job(b, jobs, BESIDE, toolchain_parts[0])->kept = true;
-    if (b->o->kind != EMIT_EXE)
-        return 0;
-    for (int i = 1; i < (b->has_lists ? 5 : 4); i++)
+    for (int i = first; i < end; i++)
         add_job(b, jobs, BESIDE, toolchain_parts[i])->kept = true;
-    add_job(b, jobs, BESIDE, with(b, "_main"));
+    if (exe)
+        add_job(b, jobs, BESIDE, with(b, "_main"));
     return 0;
 }
 

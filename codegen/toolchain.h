@@ -20,7 +20,6 @@ typedef struct Build {
     bool has_blobs;                       // PREFIX_blobs.c holds what the program includes as bytes
     bool has_products;                    // PREFIX_products.c holds the functions of products
     bool has_tiles;                       // PREFIX_tiles.c holds what they call
-    bool has_context;                     // functions of contexts are in a unit of their own
     bool has_figures;                     // kernels take figures of float64 values
     bool attaches;                        // weights go behind the linked program (codegen/attach.h)
     bool includes;                        // the assembler includes files in PREFIX_blobs.c
