@@ -31,6 +31,7 @@ typedef struct ByteTarget {
     bool intrinsics;  // of x86
     const char *wide; // what a wide tile is made of; NULL: it goes by cameo_dot
     const char *near; // the body of cameo_near; NULL: there are no near tiles
+    bool streams;     // one row reads several panels side by side
 } ByteTarget;
 
 static const char plain[] = "    const cameo_words v = (cameo_words)u, w = (cameo_words)s;\n"
@@ -99,20 +100,22 @@ static const ByteTarget targets[] = {
      "    return (cameo_sums)_mm512_dpbusd_epi32((__m512i)c, (__m512i)u, (__m512i)s);\n",
      true,
      NULL,
-     NULL},
-    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, true, NULL, NULL},
-    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, false, NULL, NULL},
+     NULL,
+     true},
+    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, true, NULL, NULL, false},
+    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, false, NULL, NULL, false},
     {{"defined(__AVXVNNI__)", 8, 4, 3, 4, 32},
      "    return (cameo_sums)_mm256_dpbusd_avx_epi32((__m256i)c, (__m256i)u, (__m256i)s);\n",
      true,
      NULL,
-     NULL},
-    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, near_256},
-    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL, NULL},
-    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL, NULL},
-    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, near_128},
-    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL, NULL},
-    {{"1", 4, 2, 2, 4, 32}, plain, false, NULL, NULL},
+     NULL,
+     true},
+    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, near_256, true},
+    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL, NULL, false},
+    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL, NULL, false},
+    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, near_128, false},
+    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL, NULL, false},
+    {{"1", 4, 2, 2, 4, 32}, plain, false, NULL, NULL, false},
 };
 
 static const TileKind
@@ -206,8 +209,7 @@ static void print_target(Buf *out, const ByteTarget *t, bool first)
 // vectors of 8, where a few sums that don't stay in them cost less than one stream does.
 static void print_streams(Buf *out, const ByteTarget *t)
 {
-    const bool several = strstr(t->tile.test, "VNNI") || (t->tile.lanes == 8 && t->intrinsics);
-    const int most = several ? tile_streams(&t->tile) : 1;
+    const int most = t->streams ? tile_streams(&t->tile) : 1;
     buf_printf(out, "enum { CAMEO_BYTE_STREAMS = %d };\n", most);
     tile_print_stream(out, &of_products, &t->tile, "cameo_byte_stream", most);
     buf_printf(out, "#define CAMEO_BYTE_STREAM cameo_byte_stream_%d\n\n", most);
