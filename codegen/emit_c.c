@@ -400,10 +400,10 @@ static void emit_part(const EmitOptions *o, const char *part, Buf *out)
 
 static void emit_parts(const EmitOptions *o, const char *const *parts, Buf *out)
 {
-    static const char *const all[] = {"cameo_plan.h", "cameo_runtime.h", "cameo_machine.h",
-                                      "cameo_pool.h", NULL};
+    static const char *const plain_parts[] = {"cameo_plan.h", "cameo_runtime.h", "cameo_machine.h",
+                                              "cameo_pool.h", NULL};
     for (; *parts; parts++) {
-        const bool plain = is_one_of(*parts, all);
+        const bool plain = is_one_of(*parts, plain_parts);
         if (plain)
             plain_begin(out);
         emit_part(o, *parts, out);

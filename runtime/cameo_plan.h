@@ -55,7 +55,7 @@ CAMEO_FN int64_t cameo_best_fit(const cameo_life *life, const int64_t *offset,
 /* Places the values in this order. Offsets are multiples of CAMEO_ALIGN. The bytes needed in all.
  */
 CAMEO_ONCE int64_t cameo_plan_in_order(int32_t n, const cameo_life *life, int64_t *offset,
-                                          const int32_t *order, int32_t *by_offset, int64_t *looks)
+                                       const int32_t *order, int32_t *by_offset, int64_t *looks)
 {
     int64_t peak = 0;
     for (int32_t placed = 0; placed < n; placed++) {
@@ -81,7 +81,7 @@ CAMEO_FN int cameo_plan_before(const cameo_life *a, const cameo_life *b, int by)
 }
 
 CAMEO_ONCE void cameo_plan_sift(const cameo_life *life, int32_t *order, int32_t n, int32_t i,
-                                   int by)
+                                int by)
 {
     int32_t v = order[i];
     for (int32_t child; (child = 2 * i + 1) < n; i = child) {
@@ -135,7 +135,7 @@ CAMEO_ONCE int64_t cameo_plan_bound(int32_t n, const cameo_life *life)
 
 /* The place in the order of the first value that ends at the peak. */
 CAMEO_ONCE int32_t cameo_plan_top(int32_t n, const cameo_life *life, const int64_t *offset,
-                                     const int32_t *order, int64_t peak)
+                                  const int32_t *order, int64_t peak)
 {
     int32_t i = 0;
     while (i < n - 1 && offset[order[i]] + cameo_aligned(life[order[i]].size) < peak)
@@ -147,7 +147,7 @@ CAMEO_ONCE int32_t cameo_plan_top(int32_t n, const cameo_life *life, const int64
  * earlier, now and then another one elsewhere too, and what is no worse is kept; until the peak is
  * the bound or `effort` looks were needed. The bytes needed in all. `work` has room for 3 * n. */
 CAMEO_ONCE int64_t cameo_plan(int32_t n, const cameo_life *life, int64_t *offset, int32_t *work,
-                            int64_t effort)
+                              int64_t effort)
 {
     int32_t *order = work, *by_offset = work + n, *kept = work + 2 * (int64_t)n, top;
     int64_t best = INT64_MAX, bound = cameo_plan_bound(n, life), looks = 0, peak;

@@ -280,6 +280,7 @@ CAMEO_ONCE cameo_pool *cameo_pool_of(int32_t threads, int64_t turns)
     return &c->pool;
 }
 
+/* As cameo_pool_of, with the turns of the processor that the text is compiled for. */
 CAMEO_FN cameo_pool *cameo_pool_create(int32_t threads)
 {
     return cameo_pool_of(threads, CAMEO_CPU_TURNS);
