@@ -181,6 +181,8 @@ static void give_operands(Form *f, const bool *differs)
             vec_push(mod->arena, &s.to, operand(mod, f->numbers.at[i]));
         }
     swap_stmts(mod, f->kernel->body, &map);
+    if (o && o->begin)
+        swap_stmts(mod, o->begin, &map);
     if (o && o->epilogue)
         swap_stmts(mod, o->epilogue, &map);
     if (o && o->conv)

@@ -488,6 +488,8 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
         m.o.packed = m.o.narrow->packed;
     else if (panels)
         m.o.block = gemm_block(mod, &m.o);
+    if (!want->how->exact && !library)
+        m.reduce = gemm_find_begin(mod, &m.o); // with what y begins with
     if (m.store->value != m.reduce) {
         ExprMap map = {&m, sum_to_load, NULL};
         m.o.epilogue = copy_loops(&m, 0, expr_map(mod, m.store->value, &map));
@@ -698,11 +700,8 @@ void override_print(Printer *p, const Kernel *k)
     if (gemm_print_parts(p, o, &outer, &sums))
         return;
     nest_begin(p, &outer, NULL);
+    gemm_print_begin(p, o, NULL);
     override_zero(p, o, true);
-    const char *y = gemm_start(p, o->store->buffer, o->store->at);
-    print_line(p, "for (int64_t row = 0; row < %s; row++)", print_index_bare(p, o->rows));
-    print_line(p, "    memset(%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,
-               print_index(p, o->ym), print_index(p, o->columns), o->store->buffer);
     nest_begin(p, &sums, NULL);
     gemm_print_product(p, o);
     nest_end(p, &sums);

@@ -16,8 +16,8 @@ typedef enum GemmKind {
     GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
 } GemmKind;
 
-// y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): the sum goes to y by a product of
-// matrices, then f is applied to y where it stands.
+// y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): y begins as 0 or as what f adds first, a
+// product of matrices adds to it, then the rest of f is applied to y where it stands.
 struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
@@ -37,7 +37,8 @@ struct Override {
     bool split;               // PACKED, of float32: by three terms of bfloat16 (cameo_split.h)
     bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
-    Stmt *epilogue;           // loops that apply f to y; NULL: f is the identity
+    Stmt *begin;              // what y is before the product adds to it; NULL: 0
+    Stmt *epilogue;           // loops that apply what is left of f to y; NULL: nothing is
 };
 
 // Sets Kernel.override where a kernel is such a product and worth it. Packs constant weights.
@@ -56,6 +57,17 @@ void override_print(Printer *p, const Kernel *k);
 void override_zero(Printer *p, const Override *o, bool on);
 // Is v one of m, n, k, outer_n?
 bool override_owns(const Override *o, LoopId v);
+
+// ---- what y begins with (codegen/cpu/gemm_begin.c)
+// Sets o->begin where f adds something to the sum of float32 before all else. What y holds then
+// after the product: the sum, or the sum and that.
+const Expr *gemm_find_begin(Module *mod, Override *o);
+// Rows m0 .. m1 and columns n0 .. n1 of y, which are text.
+typedef struct Rectangle {
+    const char *m0, *m1, *n0, *n1;
+} Rectangle;
+// y there (NULL: all of it) as it is before the product. Within the loops around the product.
+void gemm_print_begin(Printer *p, const Override *o, const Rectangle *r);
 
 // ---- parts (codegen/cpu/gemm_parts.c)
 // A buffer for Override.block, where it may be needed.

@@ -65,14 +65,6 @@ bool gemm_several(Printer *p, const Bounds *outer)
     return known_units(p, outer) >= FEW;
 }
 
-static void print_zeros(Printer *p, const Override *o, const char *y, const char *low,
-                        const char *high, const char *columns)
-{
-    print_line(p, "for (int64_t row = %s; row < %s; row++)", low, high);
-    print_line(p, "    memset(%s + row * %s, 0, (size_t)(%s) * sizeof *b%u);", y,
-               print_index(p, o->ym), columns, o->store->buffer);
-}
-
 // Each product is done by one thread.
 static bool print_many(Printer *p, const Override *o, Bounds *outer, Bounds *sums)
 {
@@ -82,9 +74,8 @@ static bool print_many(Printer *p, const Override *o, Bounds *outer, Bounds *sum
     parts_begin(p, 0);
     parts_nest_begin(p, outer->n, outer->vars);
     p->indent++;
+    gemm_print_begin(p, o, NULL);
     override_zero(p, o, true);
-    print_zeros(p, o, gemm_start(p, o->store->buffer, o->store->at), "0",
-                print_index_bare(p, o->rows), print_index_bare(p, o->columns));
     nest_begin(p, sums, NULL);
     gemm_print_product(p, o);
     nest_end(p, sums);
@@ -202,11 +193,10 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     parts_begin(p, 0);
     print_line(p, "const %s r = cameo_%s_share(%s, %s, from, to);",
                o->wide ? "cameo_wide_part" : "cameo_rectangle", name, rows, columns);
+    gemm_print_begin(p, o, &(Rectangle){"r.m0", "r.m1", "r.n0", "r.n1"});
     override_zero(p, o, true);
-    const char *y = gemm_start(p, o->store->buffer, o->store->at);
-    print_zeros(p, o, str_printf(p->arena, "%s + r.n0", y).at, "r.m0", "r.m1", "r.n1 - r.n0");
     nest_begin(p, sums, NULL);
-    print_rectangle(p, o, y);
+    print_rectangle(p, o, gemm_start(p, o->store->buffer, o->store->at));
     nest_end(p, sums);
     override_zero(p, o, false);
     bool done = print_epilogue(p, o);
