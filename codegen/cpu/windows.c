@@ -13,7 +13,9 @@
 // so that only the rows, which are in the cache then, are read at a step.
 //
 // A sum is taken as often as its element is in the window, never added and taken away again.
-// Planes lie on the stack; one that is large is walked in bands of rows.
+// Planes lie on the stack; one that is large is walked in bands of rows. Of a size that only the
+// program knows bands have rows enough that few are taken twice; where columns are too many for a
+// plane of them then, the windows are reduced as they stand.
 //
 // A layout whose neighbours are channels (layouts.h) does without: what stood there before is kept
 // for it, where windows are small.
@@ -23,14 +25,14 @@
 
 #include <math.h>
 
-enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24, MOST_SPARED = 9 };
+enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24, MOST_SPARED = 9, FEWEST = 4 };
 
 typedef struct Axis {
     LoopId o, r;
-    Index place;                // s * o + d * r + first
-    int64_t s, d, first;        // the step of the window and of its taps
-    int64_t taps, outs, extent; // of the window, of y, and from the first place to behind the last
-    int64_t low, high;          // places of e inside: low <= place < high
+    Index place;               // s * o + d * r + first
+    int64_t s, d, first, taps; // the step of the window and of its taps, of which it has so many
+    Index outs, extent;        // of y; from the first place to behind the last
+    Index low, high;           // places of e inside: low <= place < high
 } Axis;
 
 typedef struct Window {
@@ -63,6 +65,12 @@ static int64_t coefficient(Index i, LoopId v)
     return 0;
 }
 
+static bool is_inner(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
 // place = s * o + d * r + first, s and d positive: which output loop goes with a tap?
 static bool read_place(Window *w, Axis *x, Index place)
 {
@@ -76,14 +84,18 @@ static bool read_place(Window *w, Axis *x, Index place)
         x->o = p->loops[i]->var;
         Index rest = poly_sub(polys, place, poly_scale(polys, poly_loop(polys, x->o), x->s));
         rest = poly_sub(polys, rest, poly_scale(polys, poly_loop(polys, x->r), x->d));
-        if (!poly_is_const(rest, &x->first) || !poly_is_const(loop_extent(polys, x->o), &x->outs) ||
-            !poly_is_const(loop_extent(polys, x->r), &x->taps))
+        if (!poly_is_const(rest, &x->first) || !poly_is_const(loop_extent(polys, x->r), &x->taps))
             continue;
         x->place = place;
-        x->extent = x->s * (x->outs - 1) + x->d * (x->taps - 1) + 1;
-        x->low = x->first;
-        x->high = x->first + x->extent;
-        return x->taps > 1 && x->taps <= PLANE && x->outs > 0 && x->outs <= INT32_MAX;
+        x->outs = loop_extent(polys, x->o);
+        x->extent = poly_add_const(polys, poly_scale(polys, x->outs, x->s),
+                                   x->d * (x->taps - 1) + 1 - x->s);
+        x->low = poly_const(polys, x->first);
+        x->high = poly_add_const(polys, x->extent, x->first);
+        int64_t outs;
+        const bool known = poly_is_const(x->outs, &outs);
+        return x->taps > 1 && x->taps <= PLANE && !poly_is_overflow(x->high) &&
+               !poly_any(x->outs, is_inner, NULL) && (!known || (outs > 0 && outs <= INT32_MAX));
     }
     return false;
 }
@@ -118,7 +130,6 @@ static Index index_of(Module *mod, const Expr *e)
 static bool read_guard(Window *w, const Expr *e)
 {
     Polys *polys = w->mod->polys;
-    int64_t k;
     if (!e)
         return true;
     if (e->kind == EX_BINARY && e->op == B_AND)
@@ -131,12 +142,14 @@ static bool read_guard(Window *w, const Expr *e)
     Index room = poly_add_const(polys, poly_sub(polys, b, a), e->op == C_LT ? -1 : 0);
     for (int i = 0; i < 2; i++) {
         Axis *x = &w->axis[i];
-        if (poly_is_const(poly_sub(polys, room, x->place), &k)) { // place + k >= 0
-            x->low = x->low > -k ? x->low : -k;
+        Index k = poly_sub(polys, room, x->place);
+        if (!poly_any(k, is_inner, NULL)) { // place + k >= 0
+            x->low = poly_max(polys, x->low, poly_scale(polys, k, -1));
             return true;
         }
-        if (poly_is_const(poly_add(polys, room, x->place), &k)) { // k - place >= 0
-            x->high = x->high < k + 1 ? x->high : k + 1;
+        k = poly_add(polys, room, x->place);
+        if (!poly_any(k, is_inner, NULL)) { // k - place >= 0
+            x->high = poly_min(polys, x->high, poly_add_const(polys, k, 1));
             return true;
         }
     }
@@ -170,11 +183,16 @@ static bool overlaps(const Axis *x)
     return x->s < x->taps * x->d;
 }
 
+// Unless it is known that there is none.
+static bool axis_has_border(Polys *polys, const Axis *x)
+{
+    return !poly_equals(x->low, x->first) || x->high != poly_add_const(polys, x->extent, x->first);
+}
+
 static bool has_border(const Window *w)
 {
     const Axis *y = &w->axis[0], *x = &w->axis[1];
-    return y->low > y->first || y->high < y->first + y->extent || x->low > x->first ||
-           x->high < x->first + x->extent;
+    return axis_has_border(w->mod->polys, y) || axis_has_border(w->mod->polys, x);
 }
 
 static bool needs_no_plane(const Window *w)
@@ -204,11 +222,16 @@ static bool recognise(Window *w)
         w->axis[0] = w->axis[1];
         w->axis[1] = first;
     }
-    for (int i = 0; i < 2; i++)
-        if (w->axis[i].low >= w->axis[i].high || w->axis[i].s > w->axis[i].taps * w->axis[i].d)
+    for (int i = 0; i < 2; i++) {
+        const Axis *x = &w->axis[i];
+        int64_t places;
+        if (poly_is_const(poly_sub(w->mod->polys, x->high, x->low), &places) && places <= 0)
             return false;
+        if (x->s > x->taps * x->d)
+            return false;
+    }
     bool overlap = overlaps(&w->axis[0]) && overlaps(&w->axis[1]);
-    return (overlap || needs_no_plane(w)) && w->axis[1].extent <= PLANE;
+    return overlap || needs_no_plane(w);
 }
 
 // ---- statements ------------------------------------------------------------------------------
@@ -244,23 +267,24 @@ static Index *one_index(Body *b, Index i)
     return at;
 }
 
-static LocalId append_row(Body *b, DType t, int64_t n)
+// Room for n elements; for as many as a plane has where only the program knows.
+static LocalId append_row(Body *b, DType t, Index n)
 {
     Stmt *s = append(b, S_ROW);
     s->dtype = t;
     s->local = b->mod->nlocals++;
     s->rank = 1;
-    s->at = one_index(b, fixed(b, n));
+    s->at = one_index(b, poly_is_const(n, NULL) ? n : fixed(b, PLANE));
     return s->local;
 }
 
 // A parallel loop over n, whose body is filled by way of *inner.
-static Index append_loop(Body *b, int64_t n, Stmt **loop)
+static Index append_loop(Body *b, Index n, Stmt **loop)
 {
     Polys *polys = b->mod->polys;
     *loop = append(b, S_FOR);
     (*loop)->par = true;
-    (*loop)->var = loop_new(polys, poly_const(polys, n));
+    (*loop)->var = loop_new(polys, n);
     return poly_loop(polys, (*loop)->var);
 }
 
@@ -279,7 +303,7 @@ static void append_set(Body *b, LocalId v, Index at, const Expr *value)
 // them).
 typedef struct Plane {
     const Expr *reduce;
-    int64_t size, step;
+    Index size, step;
     LocalId window[LEVELS]; // of 1, 2, 4 ... elements
     uint32_t levels;
 } Plane;
@@ -297,13 +321,15 @@ static const Expr *joined(Body *b, const Plane *p, const Expr *x, const Expr *y)
 
 static void double_windows(Body *b, Plane *p, int64_t taps)
 {
+    Polys *polys = b->mod->polys;
     if (taps <= DIRECT)
         return;
     for (int64_t n = 1; 2 * n <= taps; n *= 2) {
         Stmt *loop;
         LocalId v = append_row(b, p->reduce->dtype, p->size);
-        Index i = append_loop(b, p->size - (2 * n - 1) * p->step, &loop);
-        Index far = poly_add_const(b->mod->polys, i, n * p->step);
+        Index i =
+            append_loop(b, poly_sub(polys, p->size, poly_scale(polys, p->step, 2 * n - 1)), &loop);
+        Index far = poly_add(polys, i, poly_scale(polys, p->step, n));
         Body inner = body_of(b->mod);
         append_set(
             &inner, v, i,
@@ -322,13 +348,14 @@ static const Expr *window_value(Body *b, const Plane *p, Index at, int64_t taps)
     if (p->levels > 1 && p->reduce->op != R_ADD) {
         int64_t rest = taps - ((int64_t)1 << (p->levels - 1));
         e = element(b, p, p->levels - 1, at);
-        at = poly_add_const(polys, at, rest * p->step);
+        at = poly_add(polys, at, poly_scale(polys, p->step, rest));
         return rest ? joined(b, p, e, element(b, p, p->levels - 1, at)) : e;
     }
     for (uint32_t level = p->levels; level > 0 && from < taps; level--)
         for (int64_t n = (int64_t)1 << (level - 1); from + n <= taps; from += n)
-            e = joined(b, p, e,
-                       element(b, p, level - 1, poly_add_const(polys, at, from * p->step)));
+            e = joined(
+                b, p, e,
+                element(b, p, level - 1, poly_add(polys, at, poly_scale(polys, p->step, from))));
     return e;
 }
 
@@ -380,45 +407,73 @@ static const Expr *evaluated(const Window *w, Index row, Index column)
     return expr_map(w->mod, w->reduce->b, &map);
 }
 
+// The condition low <= i < high; NULL: no bounds.
+static const Expr *within(Module *mod, Index low, Index i, Index high)
+{
+    const Expr *above =
+        low ? expr_compare(mod, C_LE, expr_index(mod, low), expr_index(mod, i)) : NULL;
+    const Expr *below =
+        high ? expr_compare(mod, C_LT, expr_index(mod, i), expr_index(mod, high)) : NULL;
+    return above && below ? expr_binary(mod, B_AND, above, below) : above ? above : below;
+}
+
+// A parallel loop over n rows, of which those are taken that `low <= base + row < high` (NULL: no
+// bound). Its body is where *inner is put.
+static Index append_rows(Body *b, Index n, Index base, Index low, Index high, Stmt ***inner)
+{
+    Stmt *loop;
+    Index row = append_loop(b, n, &loop);
+    const Expr *taken = within(b->mod, low, poly_add(b->mod->polys, base, row), high);
+    *inner = &loop->body;
+    if (taken) {
+        Body guarded = body_of(b->mod);
+        Stmt *guard = append(&guarded, S_IF);
+        guard->value = taken;
+        loop->body = guarded.first;
+        *inner = &guard->body;
+    }
+    return row;
+}
+
+// Rows of y from `first` on that are done together. All: no other rows are. Past: some may be none
+// of y's.
+typedef struct Band {
+    Index first;
+    int64_t rows;
+    bool all, past;
+} Band;
+
 // The plane of e for the places from `top` on, `rows` of them; false: e holds more than places.
-static bool fill_plane(Body *b, Window *w, Index top, int64_t rows, bool whole, Plane *p)
+static bool fill_plane(Body *b, Window *w, const Band *band, Plane *p)
 {
     Module *mod = w->mod;
     Polys *polys = mod->polys;
     const Axis *y = &w->axis[0], *x = &w->axis[1];
-    Stmt *loop;
-    bool border = has_border(w);
-    p->size = rows * x->extent;
+    Stmt *loop, **inner;
+    const bool border = has_border(w), bounded = !band->all && (border || band->past);
+    const int64_t rows = y->s * (band->rows - 1) + y->d * (y->taps - 1) + 1;
+    Index top = poly_add_const(polys, poly_scale(polys, band->first, y->s), y->first);
+    p->size = poly_scale(polys, x->extent, rows);
     p->window[p->levels++] = append_row(b, w->reduce->dtype, p->size);
-    if (border) {
+    if (border || band->past) {
         Index i = append_loop(b, p->size, &loop);
-        Body inner = body_of(mod);
-        append_set(&inner, p->window[0], i, neutral(mod, w->reduce));
-        loop->body = inner.first;
+        Body cell = body_of(mod);
+        append_set(&cell, p->window[0], i, neutral(mod, w->reduce));
+        loop->body = cell.first;
     }
-    int64_t skip = whole ? y->low - y->first : 0, count = whole ? y->high - y->low : rows;
-    Index row = poly_add_const(polys, append_loop(b, count, &loop), skip);
-    Index place = poly_add(polys, top, row);
-    Body inner = body_of(mod);
-    Stmt *outer = loop, *guard = NULL;
-    if (!whole && border) {
-        const Expr *above = expr_compare(mod, C_LE, expr_index(mod, fixed(b, y->low)),
-                                         expr_index(mod, place)),
-                   *below = expr_compare(mod, C_LT, expr_index(mod, place),
-                                         expr_index(mod, fixed(b, y->high)));
-        guard = append(&inner, S_IF);
-        guard->value = expr_binary(mod, B_AND, above, below);
-    }
+    Index skip = band->all ? poly_add_const(polys, y->low, -y->first) : fixed(b, 0);
+    Index count = band->all ? poly_sub(polys, y->high, y->low) : fixed(b, rows);
+    Index row = append_rows(b, count, poly_add(polys, top, skip), bounded ? y->low : NULL,
+                            bounded ? y->high : NULL, &inner);
+    row = poly_add(polys, row, skip);
     Body columns = body_of(mod), cell = body_of(mod);
-    Index column = append_loop(&columns, x->high - x->low, &loop);
-    const Expr *e = evaluated(w, place, poly_add_const(polys, column, x->low));
-    Index at = poly_add(polys, poly_scale(polys, row, x->extent),
-                        poly_add_const(polys, column, x->low - x->first));
+    Index column = append_loop(&columns, poly_sub(polys, x->high, x->low), &loop);
+    const Expr *e = evaluated(w, poly_add(polys, top, row), poly_add(polys, column, x->low));
+    Index at = poly_add(polys, poly_mul(polys, row, x->extent),
+                        poly_add(polys, column, poly_add_const(polys, x->low, -x->first)));
     append_set(&cell, p->window[0], at, e);
     loop->body = cell.first;
-    *(guard ? &guard->body : &outer->body) = columns.first;
-    if (guard)
-        outer->body = inner.first;
+    *inner = columns.first;
     return !depends_on_window(w, e);
 }
 
@@ -427,10 +482,13 @@ static Plane reduce_columns(Body *b, const Window *w, Plane *p, int64_t rows)
 {
     const Axis *y = &w->axis[0], *x = &w->axis[1];
     Polys *polys = b->mod->polys;
-    Plane out = {.reduce = w->reduce, .size = rows * x->extent, .step = x->d, .levels = 1};
+    Plane out = {.reduce = w->reduce,
+                 .size = poly_scale(polys, x->extent, rows),
+                 .step = fixed(b, x->d),
+                 .levels = 1};
     Body inner = body_of(b->mod);
     Stmt *loop;
-    p->step = y->d * x->extent;
+    p->step = poly_scale(polys, x->extent, y->d);
     double_windows(b, p, y->taps);
     out.window[0] = append_row(b, w->reduce->dtype, out.size);
     if (y->s == 1) {
@@ -439,28 +497,33 @@ static Plane reduce_columns(Body *b, const Window *w, Plane *p, int64_t rows)
         loop->body = inner.first;
         return out;
     }
-    Index row = append_loop(b, rows, &loop);
+    Index row = append_loop(b, fixed(b, rows), &loop);
     Stmt *outer = loop;
     Body line = body_of(b->mod);
-    Index i = append_loop(&line, x->extent, &loop);
-    Index from = poly_add(polys, poly_scale(polys, row, y->s * x->extent), i),
-          to = poly_add(polys, poly_scale(polys, row, x->extent), i);
-    append_set(&inner, out.window[0], to, window_value(b, p, from, y->taps));
+    Index i = append_loop(&line, x->extent, &loop), width = poly_mul(polys, row, x->extent);
+    append_set(&inner, out.window[0], poly_add(polys, width, i),
+               window_value(b, p, poly_add(polys, poly_scale(polys, width, y->s), i), y->taps));
     loop->body = inner.first;
     outer->body = line.first;
     return out;
 }
 
-// The same of windows that do not overlap, with e in place of the plane; top as there.
-static bool reduce_directly(Body *b, Window *w, Index top, int64_t rows, Plane *out)
+// The same of windows that do not overlap, with e in place of the plane.
+static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
 {
     const Axis *y = &w->axis[0], *x = &w->axis[1];
     Polys *polys = w->mod->polys;
-    *out = (Plane){.reduce = w->reduce, .size = rows * x->extent, .step = x->d, .levels = 1};
+    Index top = poly_add_const(polys, poly_scale(polys, band->first, y->s), y->first);
+    *out = (Plane){.reduce = w->reduce,
+                   .size = poly_scale(polys, x->extent, band->rows),
+                   .step = fixed(b, x->d),
+                   .levels = 1};
     out->window[0] = append_row(b, w->reduce->dtype, out->size);
-    Stmt *outer, *loop;
+    Stmt **outer, *loop;
     Body line = body_of(w->mod), inner = body_of(w->mod);
-    Index row = append_loop(b, rows, &outer), i = append_loop(&line, x->extent, &loop);
+    Index row = append_rows(b, fixed(b, band->rows), band->first, NULL, band->past ? y->outs : NULL,
+                            &outer);
+    Index i = append_loop(&line, x->extent, &loop);
     const Expr *value = NULL;
     bool fits = true;
     for (int64_t r = 0; r < y->taps; r++) {
@@ -470,10 +533,9 @@ static bool reduce_directly(Body *b, Window *w, Index top, int64_t rows, Plane *
         fits = fits && !depends_on_window(w, e);
         value = joined(b, out, value, e);
     }
-    append_set(&inner, out->window[0], poly_add(polys, poly_scale(polys, row, x->extent), i),
-               value);
+    append_set(&inner, out->window[0], poly_add(polys, poly_mul(polys, row, x->extent), i), value);
     loop->body = inner.first;
-    outer->body = line.first;
+    *outer = line.first;
     return fits;
 }
 
@@ -499,21 +561,20 @@ static Index to_loops(void *context, const Atom *a)
 }
 
 // The rows of what the columns gave, and what y makes of them.
-static void store_rows(Body *b, const Window *w, Plane *p, Index first, int64_t rows)
+static void store_rows(Body *b, const Window *w, Plane *p, const Band *band)
 {
     const Axis *x = &w->axis[1];
     Module *mod = w->mod;
     Polys *polys = mod->polys;
     const Stmt *old = w->point->store;
-    Stmt *loop;
+    Stmt **outer, *loop;
     double_windows(b, p, x->taps);
-    Index row = append_loop(b, rows, &loop);
-    Stmt *outer = loop;
+    Index row = append_rows(b, fixed(b, band->rows), band->first, NULL,
+                            band->past ? w->axis[0].outs : NULL, &outer);
     Body line = body_of(mod), inner = body_of(mod);
     Index column = append_loop(&line, x->outs, &loop);
-    Index from =
-        poly_add(polys, poly_scale(polys, row, x->extent), poly_scale(polys, column, x->s));
-    Rename r = {w, window_value(b, p, from, x->taps), poly_add(polys, first, row), column};
+    Index from = poly_add(polys, poly_mul(polys, row, x->extent), poly_scale(polys, column, x->s));
+    Rename r = {w, window_value(b, p, from, x->taps), poly_add(polys, band->first, row), column};
     ExprMap map = {&r, to_value, to_loops};
     Stmt *store = append(&inner, S_STORE);
     store->buffer = old->buffer;
@@ -524,31 +585,30 @@ static void store_rows(Body *b, const Window *w, Plane *p, Index first, int64_t 
     store->at = at;
     store->value = expr_map(mod, old->value, &map);
     loop->body = inner.first;
-    outer->body = line.first;
+    *outer = line.first;
 }
 
 // `bands` bands of `rows` rows of y, from row `from` on.
-static bool append_bands(Body *b, Window *w, int64_t from, int64_t bands, int64_t rows)
+static bool append_bands(Body *b, Window *w, int64_t from, Index bands, Band band)
 {
-    const Axis *y = &w->axis[0];
     Polys *polys = w->mod->polys;
     Body inner = body_of(w->mod);
     Stmt *loop = NULL;
-    Index first = fixed(b, from);
-    if (bands > 1)
-        first = poly_add_const(polys, poly_scale(polys, append_loop(b, bands, &loop), rows), from);
-    Body *body = bands > 1 ? &inner : b;
+    const bool one = poly_equals(bands, 1);
+    band.first = fixed(b, from);
+    if (!one)
+        band.first =
+            poly_add_const(polys, poly_scale(polys, append_loop(b, bands, &loop), band.rows), from);
+    Body *body = one ? b : &inner;
     Plane p = {.reduce = w->reduce}, columns;
-    Index top = poly_add_const(polys, poly_scale(polys, first, y->s), y->first);
     bool fits;
     if (needs_no_plane(w)) {
-        fits = reduce_directly(body, w, top, rows, &columns);
+        fits = reduce_directly(body, w, &band, &columns);
     } else {
-        fits = fill_plane(body, w, top, y->s * (rows - 1) + y->d * (y->taps - 1) + 1,
-                          rows == y->outs, &p);
-        columns = reduce_columns(body, w, &p, rows);
+        fits = fill_plane(body, w, &band, &p);
+        columns = reduce_columns(body, w, &p, band.rows);
     }
-    store_rows(body, w, &columns, first, rows);
+    store_rows(body, w, &columns, &band);
     if (loop)
         loop->body = inner.first;
     return fits;
@@ -566,26 +626,66 @@ static Stmt *loops_around(const Window *w, Stmt *body)
     return body;
 }
 
+// Rows of a plane beside those that windows of one row of y begin at.
+static int64_t tail_of(const Axis *y)
+{
+    return y->d * (y->taps - 1) + 1;
+}
+
+// A plane of a known size. NULL: it is not worth it, or e holds more than places.
+static Stmt *known_size(Window *w, int64_t outs, int64_t extent)
+{
+    const Axis *y = &w->axis[0];
+    const int64_t tail = tail_of(y), room = PLANE / extent;
+    int64_t rows = room < tail ? 0 : (room - tail) / y->s + 1;
+    rows = rows < outs ? rows : outs;
+    if (rows < 1 || (rows < outs && rows * y->s < tail - y->s)) // most rows would be taken twice
+        return NULL;
+    Body body = body_of(w->mod);
+    const Band band = {.rows = rows, .all = rows == outs};
+    bool fits = append_bands(&body, w, 0, fixed(&body, outs / rows), band);
+    if (outs % rows)
+        fits = append_bands(&body, w, outs - outs % rows, fixed(&body, 1),
+                            (Band){.rows = outs % rows}) &&
+               fits;
+    return fits ? body.first : NULL;
+}
+
+// Of one that the program finds out; where it is too wide, `as_is`.
+static Stmt *any_size(Window *w, Stmt *as_is)
+{
+    const Axis *y = &w->axis[0], *x = &w->axis[1];
+    Polys *polys = w->mod->polys;
+    const int64_t tail = tail_of(y);
+    const int64_t rows = tail > FEWEST * y->s ? (tail + y->s - 1) / y->s : FEWEST;
+    const int64_t widest = PLANE / (y->s * (rows - 1) + tail);
+    Body body = body_of(w->mod), bands = body_of(w->mod);
+    if (!append_bands(&bands, w, 0, poly_ceildiv(polys, y->outs, fixed(&body, rows)),
+                      (Band){.rows = rows, .past = true}))
+        return NULL;
+    Stmt *either = append(&body, S_IF);
+    either->value = within(w->mod, NULL, x->extent, fixed(&body, widest + 1));
+    either->body = bands.first;
+    either->other = as_is;
+    return body.first;
+}
+
 static void rewrite(Module *mod, Kernel *k)
 {
     Point p = point_of(k->body);
     Window w = {.mod = mod, .point = &p};
+    int64_t outs, extent;
     if (!recognise(&w))
         return;
-    const Axis *y = &w.axis[0];
-    int64_t tail = y->d * (y->taps - 1) + 1, room = PLANE / w.axis[1].extent;
-    int64_t rows = room < tail ? 0 : (room - tail) / y->s + 1;
-    rows = rows < y->outs ? rows : y->outs;
-    if (rows < 1 || (rows < y->outs && rows * y->s < tail - y->s)) // most rows would be taken twice
+    const bool known =
+        poly_is_const(w.axis[0].outs, &outs) && poly_is_const(w.axis[1].extent, &extent);
+    Stmt *as_is = NEW(mod->arena, Stmt);
+    *as_is = *p.loops[p.nloops - 2];
+    Stmt *body = known ? known_size(&w, outs, extent) : any_size(&w, as_is);
+    if (!body)
         return;
-    Body body = body_of(mod);
-    bool fits = append_bands(&body, &w, 0, y->outs / rows, rows);
-    if (y->outs % rows)
-        fits = append_bands(&body, &w, y->outs - y->outs % rows, 1, y->outs % rows) && fits;
-    if (!fits)
-        return;
-    k->point = y->taps * w.axis[1].taps <= MOST_SPARED ? k->body : NULL;
-    k->body = loops_around(&w, body.first);
+    k->point = w.axis[0].taps * w.axis[1].taps <= MOST_SPARED ? k->body : NULL;
+    k->body = loops_around(&w, body);
 }
 
 static void rewrite_steps(Module *mod, Step *s)
