@@ -333,6 +333,7 @@ static const Expr *simplify_binary(BinaryOp op, const Expr *a, const Expr *b)
         return is_const(b, 1, 1) ? a : is_const(a, 1, 1) ? b : NULL;
     case B_DIV:
         return is_const(b, 1, 1) ? a : NULL;
+    case B_MIN:
     case B_AND:
         if (a->dtype == DT_BOOL)
             return a == b                ? a
@@ -340,6 +341,7 @@ static const Expr *simplify_binary(BinaryOp op, const Expr *a, const Expr *b)
                    : b->kind == EX_CONST ? (b->value.i ? a : b)
                                          : NULL;
         return NULL;
+    case B_MAX:
     case B_OR:
         if (a->dtype == DT_BOOL)
             return a == b                ? a
