@@ -433,6 +433,7 @@ const Expr *expr_cast(Module *mod, DType to, const Expr *a, bool saturate)
 {
     if (a->dtype == to)
         return a;
+    saturate = saturate && dtype_is_float(to) && dtype_info(to)->bits <= 8; // else it says nothing
     if (a->kind == EX_CONST)
         return expr_const(mod, to, scalar_cast(a->dtype, to, a->value, saturate));
     return intern(mod, (Expr){.kind = EX_CAST, .dtype = to, .a = a, .saturate = saturate});
