@@ -435,6 +435,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_transpose.h";
     if (p->silus)
         parts[n++] = "cameo_silu.h";
+    if (p->half_rows)
+        parts[n++] = "cameo_half_rows.h";
     emit_add_parts(mod, parts, n);
     emit_headline(o, parts_any(p), out);
     Apart apart = {0};

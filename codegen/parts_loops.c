@@ -332,7 +332,8 @@ static void print_neighbours(Printer *p, const Stmt *s, Index work)
                print_index_bare(p, extent));
     p->parts->divided = s->var;
     print_steady(p, s);
-    if (!rows_print(p, s) && !squares_print(p, s) && !interchange_print(p, s)) {
+    if (!rows_print(p, s) && !squares_print(p, s) && !interchange_print(p, s) &&
+        !half_rows_print(p, s)) {
         print_line(p, "for (int64_t i%u = low; i%u < high; i%u++) {", s->var, s->var, s->var);
         print_bind_loop(p, s->var, 1);
         print_body(p, s->body);

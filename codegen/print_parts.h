@@ -64,6 +64,9 @@ const Expr *forms_sigmoid(const Expr *e);
 // Is it a product of two floats that is used once, and printed as such?
 bool forms_is_product(Printer *p, const Expr *e);
 
+// Is this float32 a number of float16, so that rounding to that leaves it as it is?
+bool forms_is_half(const Expr *e);
+
 // ---- lanes (codegen/cpu/lanes.c)
 // Prints a reduction into variable t`t`, which holds its neutral element, in lanes; false: it does
 // not run along neighbouring elements, and nothing was printed.
@@ -93,6 +96,11 @@ void loops_restore(Printer *p, LoopId outer, LoopId inner);
 // Prints an innermost parallel loop whose value holds reductions with the loop inside them; false:
 // this is no such loop, and nothing was printed.
 bool rows_print(Printer *p, const Stmt *loop);
+
+// ---- half rows (codegen/cpu/half_rows.c)
+// Prints an innermost parallel loop over neighbours of float16 by rows of float32; false: this is
+// no such loop, and nothing was printed.
+bool half_rows_print(Printer *p, const Stmt *loop);
 
 // ---- parts (codegen/parts_loops.c) ------------------------------------------------------------
 // Where a loop begins and ends: "0" and its extent, or the bounds of what a thread does of it.

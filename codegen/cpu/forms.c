@@ -298,6 +298,11 @@ static bool is_exact(const Expr *e, DType t)
            scalar_cast(t, DT_F32, scalar_cast(DT_F32, t, e->value, false), false).f == e->value.f;
 }
 
+bool forms_is_half(const Expr *e)
+{
+    return is_exact(e, DT_F16);
+}
+
 // float32 to a small float and back, where the small float is used nowhere else.
 static const char *print_rounded(Printer *p, const Expr *e)
 {

@@ -16,8 +16,8 @@ typedef enum GemmKind {
     GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
 } GemmKind;
 
-// y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): y begins as 0 or as what f adds first, a
-// product of matrices adds to it, then the rest of f is applied to y where it stands.
+// y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): y begins as 0 or as what f adds first,
+// a product of matrices adds to it, then the rest of f is applied to y where it stands.
 struct Override {
     GemmKind kind;            // PACKED, OPENBLAS or CUBLASLT
     const Conv *conv;         // a convolution, PACKED: nothing else holds; NULL: none
