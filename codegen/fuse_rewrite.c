@@ -130,12 +130,6 @@ static LoopId loop_to_split(Polys *polys, Index i, Index by, Index *factor)
     return 0;
 }
 
-static bool is_variable(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 // Does another loop run as far as v says?
 static bool bounds_loop(Split *s, LoopId v)
 {
@@ -154,7 +148,7 @@ static bool find_atom(void *context, const Atom *a)
     Index factor;
     LoopId v = loop_to_split(polys, a->a, a->b, &factor);
     for (uint32_t i = 0; v && i < s->nloops; i++) {
-        if (s->loops[i]->var != v || poly_any(a->b, is_variable, NULL))
+        if (s->loops[i]->var != v || poly_varies(a->b))
             continue;
         Index extent = loop_extent(polys, v), count = poly_floordiv(polys, extent, factor);
         if (poly_mul(polys, count, factor) != extent || poly_equals(count, 1) ||

@@ -170,18 +170,12 @@ static bool is_linear(Fuse *f, const Point *p, const Expr *sum, Index i)
     return true;
 }
 
-static bool is_variable(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 // No loop's extent depends on another's variable: loops may change places.
 static bool extents_are_plain(Fuse *f, const Point *p, const Expr *sum)
 {
     for (uint32_t i = 0; i < p->nloops + sum->rank; i++) {
         LoopId v = i < p->nloops ? p->loops[i]->var : sum->vars[i - p->nloops];
-        if (poly_any(loop_extent(f->mod->polys, v), is_variable, NULL))
+        if (poly_varies(loop_extent(f->mod->polys, v)))
             return false;
     }
     return true;
@@ -251,7 +245,7 @@ static bool look_at_atom(void *context, const Atom *a)
 {
     Look *l = context;
     if (a->kind >= ATOM_FLOORDIV && a->kind <= ATOM_MAX)
-        l->s.divisions += poly_any(a->a, is_variable, NULL) || poly_any(a->b, is_variable, NULL);
+        l->s.divisions += poly_varies(a->a) || poly_varies(a->b);
     return false;
 }
 

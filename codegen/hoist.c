@@ -100,12 +100,6 @@ static void find_reduce(Search *s, const Expr *e)
         find_reduce(s, e->c);
 }
 
-static bool depends_on_loop(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 // A step before `s` that computes the reduction into a buffer; NULL where a dim cannot be written.
 static Step *reduce_step(Fuse *f, const Step *s, const Point *p, const Expr *e, const Expr **load)
 {
@@ -118,7 +112,7 @@ static Step *reduce_step(Fuse *f, const Step *s, const Point *p, const Expr *e, 
             continue;
         dims[rank] = loop_extent(mod->polys, v);
         at[rank] = poly_loop(mod->polys, v);
-        if (poly_any(dims[rank++], depends_on_loop, NULL))
+        if (poly_varies(dims[rank++]))
             return NULL;
     }
     BufferId b = buffer_new(mod, BUF_TEMP, s->kernel->name, e->dtype, rank, dims);

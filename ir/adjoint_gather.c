@@ -25,12 +25,6 @@ typedef struct Solve {
     const Expr *where;
 } Solve;
 
-static bool is_loop(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 static int find_var(const Solve *s, LoopId v)
 {
     for (uint32_t i = 0; i < s->n; i++)
@@ -72,7 +66,7 @@ static bool place_of(const Solve *s, Index at, Place *p)
             poly_sub(s->l->polys, p->constant,
                      poly_scale(s->l->polys, poly_loop(s->l->polys, s->var[v]), term->coeff));
     }
-    return !poly_any(p->constant, is_loop, NULL);
+    return !poly_varies(p->constant);
 }
 
 // The variable that a place is solved for: the longest of those that are not known; -1: none.
@@ -357,7 +351,7 @@ bool gather_plan(Lower *l, const Kernel *k, const uint8_t *active, uint32_t nbuf
     if (!st || st->kind != S_STORE || st->next)
         return false;
     for (uint32_t i = 0; i < plan->nloops; i++)
-        if (poly_any(loop_extent(l->polys, plan->loops[i]), is_loop, NULL))
+        if (poly_varies(loop_extent(l->polys, plan->loops[i])))
             return false;
     plan->store = st;
     s.dtype = st->value->dtype;

@@ -52,12 +52,6 @@ static void look_into(void *context, const Expr *e)
     r->shared |= before;
 }
 
-static bool varies(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 // Do several elements compute e, each the same?
 static bool is_shared(Rows *r, const Expr *e)
 {
@@ -71,7 +65,7 @@ static bool is_shared(Rows *r, const Expr *e)
         const LoopId v = r->loops[i];
         if (!expr_uses_loop(r->l->module, e, v))
             r->shared |= !poly_equals(loop_extent(polys, v), 1);
-        else if (poly_any(loop_extent(polys, v), varies, NULL))
+        else if (poly_varies(loop_extent(polys, v)))
             return false;
     }
     return r->shared && !r->foreign;

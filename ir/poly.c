@@ -744,3 +744,14 @@ bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *cont
         }
     return false;
 }
+
+static bool is_variable(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+bool poly_varies(Index a)
+{
+    return poly_any(a, is_variable, NULL);
+}

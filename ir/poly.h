@@ -98,6 +98,8 @@ void loop_define(Polys *p, LoopId v, Index extent);
 Index poly_map(Polys *p, Index a, Index (*map)(void *context, const Atom *atom), void *context);
 // Does any atom of a (operands of atoms included) satisfy the test?
 bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *context);
+// Does it vary with a loop variable, or with an expression of a kernel?
+bool poly_varies(Index a);
 // The value of a; `value` gives that of DIM, LOOP and EXPR atoms. Division by 0 gives 0.
 int64_t poly_eval(Index a, int64_t (*value)(void *context, const Atom *atom), void *context);
 

@@ -18,12 +18,6 @@ enum {
     SQUARE_ROWS = 32
 }; // as in the runtime
 
-static bool is_loop(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 typedef struct LoopSearch {
     Module *mod;
     bool found;
@@ -33,7 +27,7 @@ static void find_loop(void *context, const Expr *e)
 {
     LoopSearch *s = context;
     for (uint32_t i = 0; e->kind == EX_LOAD && i < e->rank; i++)
-        s->found |= poly_any(e->at[i], is_loop, NULL);
+        s->found |= poly_varies(e->at[i]);
     s->found |= e->kind == EX_INDEX || e->kind == EX_LOCAL || e->kind == EX_REDUCE;
 }
 

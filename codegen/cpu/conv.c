@@ -56,12 +56,6 @@ static bool holds(Index i, LoopId v)
     return v && poly_any(i, has_loop, &v);
 }
 
-static bool is_variable(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 static bool is_expression(void *context, const Atom *a)
 {
     (void)context;
@@ -169,8 +163,8 @@ static bool plain_loops(Match *m)
         LoopId v = i < m->nloops ? m->loops[i]->var : r->vars[i - m->nloops];
         int64_t k;
         Index w = factor(m, m->lw, v);
-        if (poly_any(extent(m, v), is_variable, NULL) || !factor(m, m->ly, v) || !w ||
-            !factor(m, m->lx, v) || (!poly_equals(w, 0) && !poly_is_const(extent(m, v), &k)))
+        if (poly_varies(extent(m, v)) || !factor(m, m->ly, v) || !w || !factor(m, m->lx, v) ||
+            (!poly_equals(w, 0) && !poly_is_const(extent(m, v), &k)))
             return false;
     }
     return !poly_any(m->lx, is_expression, NULL);
@@ -259,11 +253,11 @@ static bool read_bound(Match *m, Index difference)
         Index low = poly_sub(polys, m->at[i], difference);
         Index high = poly_add_const(polys, poly_add(polys, m->at[i], difference), 1);
         m->guarded = true;
-        if (!poly_any(low, is_variable, NULL) && (poly_equals(m->low[i], 0) || m->low[i] == low)) {
+        if (!poly_varies(low) && (poly_equals(m->low[i], 0) || m->low[i] == low)) {
             m->low[i] = low;
             return true;
         }
-        if (poly_any(high, is_variable, NULL))
+        if (poly_varies(high))
             return false;
         m->high[i] = high;
         return true;
@@ -311,7 +305,7 @@ static bool fill_dims(Match *m)
     Conv *c = &m->c;
     for (uint32_t i = 0; i < c->rank; i++) {
         Index start = without_own(m, m->at[i]);
-        if (poly_any(start, is_variable, NULL))
+        if (poly_varies(start))
             return false;
         c->dilation[i] = c->t[i] ? c->dilation[i] : 1;
         c->out[i] = extent(m, c->n[i]);

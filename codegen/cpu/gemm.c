@@ -214,18 +214,12 @@ static void choose_k(Match *m)
     }
 }
 
-static bool is_variable(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 // No extent may depend on another variable, since loops change places.
 static bool plain_extents(Match *m)
 {
     for (uint32_t i = 0; i < m->nloops + m->reduce->rank; i++) {
         LoopId v = i < m->nloops ? m->loops[i]->var : m->reduce->vars[i - m->nloops];
-        if (poly_any(loop_extent(m->mod->polys, v), is_variable, NULL))
+        if (poly_varies(loop_extent(m->mod->polys, v)))
             return false;
     }
     return true;
@@ -700,7 +694,7 @@ void override_print(Printer *p, const Kernel *k)
     if (gemm_print_parts(p, o, &outer, &sums))
         return;
     nest_begin(p, &outer, NULL);
-    gemm_print_begin(p, o, NULL);
+    gemm_print_begin(p, o, false);
     override_zero(p, o, true);
     nest_begin(p, &sums, NULL);
     gemm_print_product(p, o);

@@ -77,19 +77,12 @@ static bool transposes(Printer *p, const Stmt *loop, const Stmt *inner, const St
     return d.across && d.known;
 }
 
-static bool holds_loop(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 // The step from one element to the next along v, in elements; NULL: it changes on the way.
 static const char *step_along(Printer *p, BufferId buffer, const Index *at, LoopId v)
 {
     const Buffer *b = buffer_at(p->mod, buffer);
     Index factor;
-    if (!factor_of(p, linear_index(p, b->rank, b->dims, at), v, &factor) ||
-        poly_any(factor, holds_loop, NULL))
+    if (!factor_of(p, linear_index(p, b->rank, b->dims, at), v, &factor) || poly_varies(factor))
         return NULL;
     return print_index_bare(p, factor);
 }

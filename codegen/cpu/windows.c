@@ -65,12 +65,6 @@ static int64_t coefficient(Index i, LoopId v)
     return 0;
 }
 
-static bool is_inner(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 // place = s * o + d * r + first, s and d positive: which output loop goes with a tap?
 static bool read_place(Window *w, Axis *x, Index place)
 {
@@ -95,7 +89,7 @@ static bool read_place(Window *w, Axis *x, Index place)
         int64_t outs;
         const bool known = poly_is_const(x->outs, &outs);
         return x->taps > 1 && x->taps <= PLANE && !poly_is_overflow(x->high) &&
-               !poly_any(x->outs, is_inner, NULL) && (!known || (outs > 0 && outs <= INT32_MAX));
+               !poly_varies(x->outs) && (!known || (outs > 0 && outs <= INT32_MAX));
     }
     return false;
 }
@@ -143,12 +137,12 @@ static bool read_guard(Window *w, const Expr *e)
     for (int i = 0; i < 2; i++) {
         Axis *x = &w->axis[i];
         Index k = poly_sub(polys, room, x->place);
-        if (!poly_any(k, is_inner, NULL)) { // place + k >= 0
+        if (!poly_varies(k)) { // place + k >= 0
             x->low = poly_max(polys, x->low, poly_scale(polys, k, -1));
             return true;
         }
         k = poly_add(polys, room, x->place);
-        if (!poly_any(k, is_inner, NULL)) { // k - place >= 0
+        if (!poly_varies(k)) { // k - place >= 0
             x->high = poly_min(polys, x->high, poly_add_const(polys, k, 1));
             return true;
         }
@@ -443,7 +437,7 @@ typedef struct Band {
     bool all, past;
 } Band;
 
-// The plane of e for the places from `top` on, `rows` of them; false: e holds more than places.
+// The plane of e for the places of a band; false: e holds more than places.
 static bool fill_plane(Body *b, Window *w, const Band *band, Plane *p)
 {
     Module *mod = w->mod;
@@ -588,7 +582,7 @@ static void store_rows(Body *b, const Window *w, Plane *p, const Band *band)
     *outer = line.first;
 }
 
-// `bands` bands of `rows` rows of y, from row `from` on.
+// So many bands like `band`, from row `from` of y on.
 static bool append_bands(Body *b, Window *w, int64_t from, Index bands, Band band)
 {
     Polys *polys = w->mod->polys;
