@@ -62,12 +62,11 @@ bool override_owns(const Override *o, LoopId v);
 // Sets o->begin where f adds something to the sum of float32 before all else. What y holds then
 // after the product: the sum, or the sum and that.
 const Expr *gemm_find_begin(Module *mod, Override *o);
-// Rows m0 .. m1 and columns n0 .. n1 of y, which are text.
-typedef struct Rectangle {
-    const char *m0, *m1, *n0, *n1;
-} Rectangle;
-// y there (NULL: all of it) as it is before the product. Within the loops around the product.
-void gemm_print_begin(Printer *p, const Override *o, const Rectangle *r);
+// y as it is before the product, within the loops around it. Part: the rectangle r of it, which
+// the printed text has.
+void gemm_print_begin(Printer *p, const Override *o, bool part);
+// A store of each element of y, or of r, within these loops.
+void gemm_print_each(Printer *p, const Override *o, const Stmt *store, bool part);
 
 // ---- parts (codegen/cpu/gemm_parts.c)
 // A buffer for Override.block, where it may be needed.

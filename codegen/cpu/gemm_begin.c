@@ -61,35 +61,38 @@ const Expr *gemm_find_begin(Module *mod, Override *o)
     return s.sum;
 }
 
-static void print_zeros(Printer *p, const Override *o, const Rectangle *r)
+static void print_zeros(Printer *p, const Override *o, bool part)
 {
     override_zero(p, o, true);
     const char *y = gemm_start(p, o->store->buffer, o->store->at);
-    const char *rows = r ? r->m1 : print_index_bare(p, o->rows);
-    const char *columns =
-        r ? str_printf(p->arena, "(%s - %s)", r->n1, r->n0).at : print_index(p, o->columns);
-    print_line(p, "for (int64_t row = %s; row < %s; row++)", r ? r->m0 : "0", rows);
-    print_line(p, "    memset(%s%s%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y, r ? " + " : "",
-               r ? r->n0 : "", print_index(p, o->ym), columns, o->store->buffer);
+    print_line(p, "for (int64_t row = %s; row < %s; row++)", part ? "r.m0" : "0",
+               part ? "r.m1" : print_index_bare(p, o->rows));
+    print_line(p, "    memset(%s%s + row * %s, 0, (size_t)%s * sizeof *b%u);", y,
+               part ? " + r.n0" : "", print_index(p, o->ym),
+               part ? "(r.n1 - r.n0)" : print_index(p, o->columns), o->store->buffer);
     override_zero(p, o, false);
 }
 
-void gemm_print_begin(Printer *p, const Override *o, const Rectangle *r)
+void gemm_print_each(Printer *p, const Override *o, const Stmt *store, bool part)
 {
-    if (!o->begin) {
-        print_zeros(p, o, r);
-        return;
-    }
     Bounds b = {.n = 0};
     if (o->m) {
-        b.low[0] = r ? r->m0 : NULL;
-        b.high[0] = r ? r->m1 : NULL;
+        b.low[0] = part ? "r.m0" : NULL;
+        b.high[0] = part ? "r.m1" : NULL;
         b.vars[b.n++] = o->m;
     }
-    b.low[b.n] = r ? r->n0 : NULL;
-    b.high[b.n] = r ? r->n1 : NULL;
+    b.low[b.n] = part ? "r.n0" : NULL;
+    b.high[b.n] = part ? "r.n1" : NULL;
     b.vars[b.n++] = o->n;
     nest_begin(p, &b, NULL);
-    print_stmts(p, o->begin);
+    print_stmts(p, store);
     nest_end(p, &b);
+}
+
+void gemm_print_begin(Printer *p, const Override *o, bool part)
+{
+    if (o->begin)
+        gemm_print_each(p, o, o->begin, part);
+    else
+        print_zeros(p, o, part);
 }

@@ -74,7 +74,7 @@ static bool print_many(Printer *p, const Override *o, Bounds *outer, Bounds *sum
     parts_begin(p, 0);
     parts_nest_begin(p, outer->n, outer->vars);
     p->indent++;
-    gemm_print_begin(p, o, NULL);
+    gemm_print_begin(p, o, false);
     override_zero(p, o, true);
     nest_begin(p, sums, NULL);
     gemm_print_product(p, o);
@@ -156,22 +156,11 @@ static void print_rectangle(Printer *p, const Override *o, const char *y)
 static bool print_epilogue(Printer *p, const Override *o)
 {
     const Stmt *store = o->epilogue;
-    Bounds b = {.n = 0};
     if (!store || o->outer_n)
         return !store;
     while (store->kind == S_FOR)
         store = store->body;
-    if (o->m) {
-        b.low[0] = "r.m0";
-        b.high[0] = "r.m1";
-        b.vars[b.n++] = o->m;
-    }
-    b.low[b.n] = "r.n0";
-    b.high[b.n] = "r.n1";
-    b.vars[b.n++] = o->n;
-    nest_begin(p, &b, NULL);
-    print_stmts(p, store);
-    nest_end(p, &b);
+    gemm_print_each(p, o, store, true);
     return true;
 }
 
@@ -193,7 +182,7 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     parts_begin(p, 0);
     print_line(p, "const %s r = cameo_%s_share(%s, %s, from, to);",
                o->wide ? "cameo_wide_part" : "cameo_rectangle", name, rows, columns);
-    gemm_print_begin(p, o, &(Rectangle){"r.m0", "r.m1", "r.n0", "r.n1"});
+    gemm_print_begin(p, o, true);
     override_zero(p, o, true);
     nest_begin(p, sums, NULL);
     print_rectangle(p, o, gemm_start(p, o->store->buffer, o->store->at));
