@@ -23,16 +23,10 @@ typedef struct Work {
     Index sum;
 } Work;
 
-static bool is_variable(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
 static Index extent_of(Printer *p, LoopId v)
 {
     Index n = print_extent(p, v);
-    return poly_any(n, is_variable, NULL) ? poly_const(p->mod->polys, UNKNOWN) : n;
+    return poly_varies(n) ? poly_const(p->mod->polys, UNKNOWN) : n;
 }
 
 static bool is_bound(const Work *w, LoopId v)
@@ -302,7 +296,7 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
         print_bind_loop(p, s->var, 1);
         bool further = inner && is_divisible(p, inner, units) && !hoists(p, inner) &&
                        !(open && is_little(p, inner, n, vars)) && !squares_fit(p, inner) &&
-                       !poly_any(print_extent(p, inner->var), is_variable, NULL);
+                       !poly_varies(print_extent(p, inner->var));
         print_bind_loop(p, s->var, -1);
         if (!further)
             return n;
@@ -332,8 +326,7 @@ static void print_neighbours(Printer *p, const Stmt *s, Index work)
                print_index_bare(p, extent));
     p->parts->divided = s->var;
     print_steady(p, s);
-    if (!rows_print(p, s) && !squares_print(p, s) && !interchange_print(p, s) &&
-        !half_rows_print(p, s)) {
+    if (!schedules_print(p, s)) {
         print_line(p, "for (int64_t i%u = low; i%u < high; i%u++) {", s->var, s->var, s->var);
         print_bind_loop(p, s->var, 1);
         print_body(p, s->body);
@@ -349,7 +342,7 @@ static bool print_part(Printer *p, const Stmt *s)
 {
     LoopId vars[DEEPEST];
     const Stmt *last = s;
-    if (hoists(p, s) || poly_any(print_extent(p, s->var), is_variable, NULL))
+    if (hoists(p, s) || poly_varies(print_extent(p, s->var)))
         return false;
     bool neighbours = !any_parallel(s->body) || squares_fit(p, s);
     uint32_t n = neighbours ? 1 : choose_loops(p, s, vars, &last);

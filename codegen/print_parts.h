@@ -107,6 +107,10 @@ bool half_rows_print(Printer *p, const Stmt *loop);
 const char *loop_low(const Printer *p, LoopId v);
 const char *loop_high(Printer *p, LoopId v);
 
+// Prints a loop by the first of the schedules above that takes it; false: none does, and nothing
+// was printed (codegen/print_stmt.c).
+bool schedules_print(Printer *p, const Stmt *loop);
+
 // Reads before a loop what is there whatever it does (codegen/print_stmt.c).
 void print_steady(Printer *p, const Stmt *loop);
 

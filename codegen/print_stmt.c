@@ -369,6 +369,12 @@ const char *print_reduce(Printer *p, const Expr *e)
 
 // ---- statements ------------------------------------------------------------------------------
 
+bool schedules_print(Printer *p, const Stmt *loop)
+{
+    return rows_print(p, loop) || squares_print(p, loop) || interchange_print(p, loop) ||
+           half_rows_print(p, loop);
+}
+
 static void print_for(Printer *p, const Stmt *s)
 {
     if (p->parts && parts_print_for(p, s))
@@ -381,8 +387,7 @@ static void print_for(Printer *p, const Stmt *s)
         rows_restore(p, s);
         return;
     }
-    if (p->dialect->rows && (rows_print(p, s) || squares_print(p, s) || interchange_print(p, s) ||
-                             half_rows_print(p, s)))
+    if (p->dialect->rows && schedules_print(p, s))
         return;
     const char *high = print_index_bare(p, print_extent(p, s->var));
     print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var, high,

@@ -26,15 +26,6 @@ static bool runs_along(Printer *p, LoopId v, BufferId buffer, const Index *at)
            poly_equals(factor, 1);
 }
 
-static bool depends(Printer *p, LoopId v, const Expr *e)
-{
-    const ExprFacts *f = expr_facts(p, e);
-    for (uint32_t i = 0; i < f->nloops; i++)
-        if (f->loops[i] == v)
-            return true;
-    return false;
-}
-
 static bool is_load(const Expr *e)
 {
     return e->a->kind == EX_LOAD;
@@ -71,8 +62,8 @@ static void find_rows(HalfRows *h, const Expr *e)
         find_rows(h, e->b);
     if (e->c && !lazy)
         find_rows(h, e->c);
-    if (widens && e->a->kind == EX_CAST && e->a->a->dtype == DT_F32 && depends(p, h->v, e) &&
-        !forms_is_half(e->a->a))
+    if (widens && e->a->kind == EX_CAST && e->a->a->dtype == DT_F32 &&
+        expr_uses_loop(p->mod, e, h->v) && !forms_is_half(e->a->a))
         add_row(h, e);
 }
 

@@ -165,25 +165,16 @@ static void infer_where(Infer *s)
     infer_set_content(s, 0, n, out);
 }
 
-// Operands that are elements of tensors are there: none is skipped, so that loops are of vectors.
-static const Expr *all_of(Lower *l, const Expr *a, const Expr *b)
-{
-    return binary(l, B_MIN, a, b);
-}
-
-static const Expr *any_of(Lower *l, const Expr *a, const Expr *b)
-{
-    return binary(l, B_MAX, a, b);
-}
-
+// Operands of And and Or that are elements of tensors are there: the least and the greatest skip
+// none, so that loops are of vectors.
 const OpDef ops_compare[] = {
     {"Equal", 1, infer_equal, BINARY(eq), NULL},
     {"Less", 1, infer_less, BINARY(lt), NULL},
     {"Greater", 1, infer_greater, BINARY(greater), NULL},
     {"LessOrEqual", 12, infer_less_equal, BINARY(le), NULL},
     {"GreaterOrEqual", 12, infer_greater_equal, BINARY(greater_equal), NULL},
-    {"And", 1, infer_and, BINARY(all_of), NULL},
-    {"Or", 1, infer_or, BINARY(any_of), NULL},
+    {"And", 1, infer_and, BINARY(min_), NULL},
+    {"Or", 1, infer_or, BINARY(max_), NULL},
     {"Xor", 1, broadcast, BINARY(xor_), NULL},
     {"BitwiseAnd", 18, broadcast, BINARY(and_), NULL},
     {"BitwiseOr", 18, broadcast, BINARY(or_), NULL},
