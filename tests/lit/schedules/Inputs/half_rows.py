@@ -26,5 +26,5 @@ for n in (1, 7, 16, 129, 1000, 65539):
             some = ~np.isnan(want)
             # a sigmoid within a hair of the middle of two numbers may be either
             np.testing.assert_allclose(y[some].astype("f8"), want[some].astype("f8"), rtol=2e-3, atol=1.2e-7)
-            assert (y[some] == want[some]).mean() > 0.999
+            assert (y[some] != want[some]).sum() <= n // 1000
             np.testing.assert_array_equal(np.load(to / "turned.npy"), grid.T + np.float16(1))

@@ -19,7 +19,7 @@ for program in sys.argv[1:]:
         inside = windows(np.ones_like(x), 3, 2, 1, 0).sum((4, 5))
         want = {
             "wide": windows(x, 13, 1, 6, -np.inf).max((4, 5)),
-            "pairs": windows(x, 2, 2, 0, 0)[:, :, : h // 2, : w // 2].max((4, 5)) if h > 1 < w else None,
+            "pairs": windows(x, 2, 2, 0, 0).max((4, 5)) if h > 1 < w else x[:, :, : h // 2, : w // 2],
             "mean": windows(x, 3, 2, 1, 0).sum((4, 5)) / inside,
         }
         with tempfile.TemporaryDirectory() as to:
@@ -27,5 +27,4 @@ for program in sys.argv[1:]:
             np.save(to / "a.npy", x)
             subprocess.run([program, to / "a.npy", "-o", to], check=True)
             for name, y in want.items():
-                if y is not None:
-                    np.testing.assert_allclose(np.load(to / f"{name}.npy"), y, rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(np.load(to / f"{name}.npy"), y, rtol=1e-5, atol=1e-6)
