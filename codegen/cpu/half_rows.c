@@ -141,6 +141,29 @@ static void print_row(const HalfRows *h, uint32_t i)
     print_line(p, "cameo_half_round(high%u - low%u, half%u);", v, v, row);
 }
 
+// Neighbours that are only widened, or only narrowed, pass through no row. False: they are not.
+static bool print_moved(const HalfRows *h, const Stmt *s, bool narrows)
+{
+    Printer *p = h->p;
+    const Expr *from = s->value->a;
+    const bool widens =
+        h->n == 1 && h->at[0] == s->value && s->kind == S_STORE && is_load(h->at[0]);
+    if (!(narrows && from->kind == EX_LOAD && !p->temp_of[from->id]) && !widens)
+        return false;
+    if (!runs_along(p, h->v, from->buffer, from->at) || !runs_along(p, h->v, s->buffer, s->at))
+        return false;
+    p->half_rows = true;
+    print_line(p, "{");
+    uint32_t mark = print_block_begin(p);
+    print_line(p, "const int64_t low%u = %s;", h->v, loop_low(p, h->v));
+    print_line(p, "cameo_half_%s(%s - low%u, %s, %s);", narrows ? "narrow" : "widen",
+               loop_high(p, h->v), h->v, print_start(p, h->v, from->buffer, from->at),
+               print_start(p, h->v, s->buffer, s->at));
+    print_block_end(p, mark);
+    print_line(p, "}");
+    return true;
+}
+
 bool half_rows_print(Printer *p, const Stmt *loop)
 {
     const Stmt *s = loop->body;
@@ -157,6 +180,8 @@ bool half_rows_print(Printer *p, const Stmt *loop)
     find_rows(&h, narrows ? e->a : e);
     if ((h.n == 0 && !narrows) || h.looks == 0)
         return false;
+    if (print_moved(&h, s, narrows))
+        return true;
     const uint32_t v = h.v, last = p->ntemps + h.n + 1;
     h.first = p->ntemps + 1;
     p->ntemps += h.n + narrows;
