@@ -7,8 +7,8 @@
 enum {
     CAMEO_FEW = 4,                           /* columns */
     CAMEO_COLUMN_ROWS = 4 * CAMEO_TILE_ROWS, /* that are summed together, at most */
-    CAMEO_COLUMN = (int)CAMEO_LANES < (int)CAMEO_TILE_ROWS ? (int)CAMEO_LANES
-                                                           : (int)CAMEO_TILE_ROWS,
+    CAMEO_COLUMN =
+        (int)CAMEO_LANES < (int)CAMEO_TILE_ROWS ? (int)CAMEO_LANES : (int)CAMEO_TILE_ROWS,
     CAMEO_PARTS = CAMEO_TILE_ROWS / CAMEO_COLUMN /* vectors of a panel's rows */
 };
 
@@ -24,9 +24,10 @@ typedef float cameo_column __attribute__((vector_size(4 * CAMEO_COLUMN), aligned
 
 /* Where the sums of `rows` rows go, those of a column behind one another. One text: each of its
  * callers would have its own. */
-static __attribute__((noinline, unused)) void
-cameo_columns_end(float (*sums)[CAMEO_COLUMN_ROWS], float *c, int64_t ldc, int64_t rows,
-                  int columns, int more, const cameo_finish *finish)
+static __attribute__((noinline, unused)) void cameo_columns_end(float (*sums)[CAMEO_COLUMN_ROWS],
+                                                                float *c, int64_t ldc, int64_t rows,
+                                                                int columns, int more,
+                                                                const cameo_finish *finish)
 {
     for (int j = 0; j < columns; j++) {
         float *s = sums[j];
@@ -124,8 +125,8 @@ cameo_columns_four(int64_t k, const float *a, int64_t next, const float *b, cons
 
 static inline __attribute__((always_inline, unused)) void
 cameo_columns_of(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
-                 float *c, int64_t ldc, int64_t rows, int more, const int columns,
-                 const int chains, const cameo_finish *finish)
+                 float *c, int64_t ldc, int64_t rows, int more, const int columns, const int chains,
+                 const cameo_finish *finish)
 {
     cameo_finish f = {0};
     int64_t step;

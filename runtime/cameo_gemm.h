@@ -17,6 +17,8 @@ enum { CAMEO_GEMM_FEW = 256 * CAMEO_GEMM_M }; /* elements of few rows of A, for 
 /* Rows of A from which on lines are asked for between tiles, and panels of B are copied unless its
  * rows reach no further than so many elements, a first cache. */
 enum { CAMEO_GEMM_ASKS = 48, CAMEO_GEMM_COPIES = 64, CAMEO_GEMM_NEAR = 8192 };
+/* Rows of B that are read at once, and how far apart they are where few rows of A read no more. */
+enum { CAMEO_GEMM_LINES = 8, CAMEO_GEMM_FAR = 512 };
 enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 }; /* elements of A, for each panel of B */
 
 /* Four numbers, wherever they lie. */
@@ -141,11 +143,11 @@ static inline __attribute__((unused)) int cameo_gemm_strips(int64_t m)
 }
 
 /* All rows of a packed block times one panel of at most a tile's columns. next: as many columns of
- * the panel that is read after it, or NULL: their lines come meanwhile. */
+ * the panel that is read after it, or NULL: their lines come meanwhile. more: added to C. */
 static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t width, int64_t k,
                                                             const float *a, const float *b,
                                                             const int64_t *at, const float *next,
-                                                            float *c, int64_t ldc)
+                                                            float *c, int64_t ldc, int more)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
@@ -154,7 +156,7 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
     if (width == PANEL && (!next || cameo_gemm_strips(m))) {
         const int64_t tiles = m / CAMEO_ROWS;
         const int64_t lines = next ? (k * PANEL / 16 + tiles - 1) / tiles : 0;
-        CAMEO_SUMS(k, a, b, k > 1 ? at[1] : 0, next, lines, tiles, c, ldc);
+        CAMEO_SUMS(k, a, b, k > 1 ? at[1] : 0, next, lines, tiles, c, ldc, more);
         i = tiles * CAMEO_ROWS;
     }
 #endif
@@ -164,7 +166,7 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
         const int64_t ahead = next && m <= CAMEO_FEW_ROWS
                                   ? CAMEO_CPU_STREAM
                                   : cameo_gemm_ahead(rows, i / CAMEO_ROWS, k, x, next);
-        cameo_tiles[rows - 1][vectors - 1](k, x, b, at, ahead, c + i * ldc, ldc, width, 1, NULL);
+        cameo_tiles[rows - 1][vectors - 1](k, x, b, at, ahead, c + i * ldc, ldc, width, more, NULL);
     }
 }
 
@@ -188,15 +190,19 @@ static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t 
                                                              int64_t bk, int64_t bn, int64_t wide,
                                                              float *to)
 {
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t deep = bk == 1 ? k / CAMEO_LANES * CAMEO_LANES : 0;
     const int64_t whole = deep ? n / CAMEO_LANES * CAMEO_LANES : 0;
+    for (int64_t x = 0; bn == 1 && n == PANEL && x < k; x++, to += wide)
+        for (int v = 0; v < CAMEO_VECTORS; v++) /* so many that no compiler calls memcpy */
+            ((cameo_vec *)to)[v] = ((const cameo_vec *)(b + x * bk))[v];
+    if (bn == 1 && n == PANEL)
+        return;
     for (int64_t y = 0; y < whole; y += CAMEO_LANES)
         for (int64_t x = 0; x < deep; x += CAMEO_LANES)
             cameo_gemm_square(b + x + y * bn, bn, to + x * wide + y, wide);
     for (int64_t x = 0; x < k; x++) {
         int64_t y = x < deep ? whole : 0;
-        for (; CAMEO_LANES <= 8 && bn == 1 && y + CAMEO_LANES <= n; y += CAMEO_LANES)
-            *(cameo_vec *)(to + x * wide + y) = *(const cameo_vec *)(b + x * bk + y);
         if (bn == 1 && y < n) {
             memcpy(to + x * wide + y, b + x * bk + y, (size_t)(n - y) * sizeof *to);
             y = n;
@@ -206,32 +212,68 @@ static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t 
     }
 }
 
-/* C += A * B. am, ak, bk, bn, ldc: strides in elements. Few rows are not worth that B is turned.
+/* C += A * B for one row of A and rows of B: some of these at a time, each from its first element
+ * to its last, as memory delivers them best. */
+static inline __attribute__((unused)) void cameo_gemm_row(int64_t n, int64_t k,
+                                                          const float *restrict a, int64_t ak,
+                                                          const float *restrict b, int64_t bk,
+                                                          float *restrict c)
+{
+    int64_t x = 0;
+    for (; x + CAMEO_GEMM_LINES <= k; x += CAMEO_GEMM_LINES, b += CAMEO_GEMM_LINES * bk) {
+        float w[CAMEO_GEMM_LINES];
+        for (int i = 0; i < CAMEO_GEMM_LINES; i++)
+            w[i] = a[(x + i) * ak];
+        for (int64_t j = 0; j < n; j++) {
+            float sum = w[0] * b[j];
+            for (int i = 1; i < CAMEO_GEMM_LINES; i++)
+                sum += w[i] * b[i * bk + j];
+            c[j] += sum;
+        }
+    }
+    for (; x < k; x++, b += bk)
+        for (int64_t j = 0; j < n; j++)
+            c[j] += a[x * ak] * b[j];
+}
+
+/* C = A * B, or C += A * B where more. am, ak, bk, bn, ldc: strides in elements. Few rows are not
+ * worth that B is turned, and take few rows of B at a time where these lie in pages of their own.
  * With vectors of up to 8 many rows of A copy panels of B whose rows are far apart, as they share
  * few places of the first cache. */
-static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
-                                                         const float *a, int64_t am, int64_t ak,
-                                                         const float *b, int64_t bk, int64_t bn,
-                                                         float *c, int64_t ldc)
+static __attribute__((noinline, unused)) void cameo_gemm_any(int64_t m, int64_t n, int64_t k,
+                                                             const float *a, int64_t am, int64_t ak,
+                                                             const float *b, int64_t bk, int64_t bn,
+                                                             float *c, int64_t ldc, int more)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t deepest = k < CAMEO_GEMM_MOST ? k : CAMEO_GEMM_MOST;
+    /* The fewer values of k, the more rows: a block is as large, and B is copied less often. */
+    const int64_t most = CAMEO_GEMM_M * (k > 0 && k < CAMEO_GEMM_MOST ? CAMEO_GEMM_MOST / k : 1);
+    const int far = bn == 1 && m <= CAMEO_TILE_ROWS && bk >= CAMEO_GEMM_FAR;
     const int near =
         bn == 1 && (CAMEO_LANES > 8 || m < CAMEO_GEMM_COPIES || deepest * bk <= CAMEO_GEMM_NEAR);
     float block[CAMEO_GEMM_M * CAMEO_GEMM_MOST], panel[CAMEO_GEMM_MOST * PANEL];
     int64_t rows_at[CAMEO_GEMM_MOST], packed_at[CAMEO_GEMM_MOST];
-    if (m <= CAMEO_FEW_ROWS && ak == 1 && bk == 1 && bn != 1) {
+    const int dots = m <= CAMEO_FEW_ROWS && ak == 1 && bk == 1 && bn != 1, row = m == 1 && bn == 1;
+    for (int64_t i = 0; !more && (dots || row || k == 0) && i < m; i++)
+        memset(c + i * ldc, 0, (size_t)n * sizeof *c);
+    if (dots) {
         cameo_gemm_dots(m, n, k, a, am, b, bn, c, ldc);
+        return;
+    }
+    if (row) {
+        cameo_gemm_row(n, k, a, ak, b, bk, c);
         return;
     }
     for (int64_t x = 0; x < deepest; x++) {
         rows_at[x] = x * bk;
         packed_at[x] = x * PANEL;
     }
-    for (int64_t i = 0; i < m; i += CAMEO_GEMM_M)
+    for (int64_t i = 0; i < m; i += most)
         for (int64_t p = 0, depth; p < k; p += depth) {
-            const int64_t rows = m - i < CAMEO_GEMM_M ? m - i : CAMEO_GEMM_M;
+            const int64_t rows = m - i < most ? m - i : most;
             depth = cameo_gemm_depth(k - p);
+            depth = far && depth > CAMEO_GEMM_LINES ? CAMEO_GEMM_LINES : depth;
             cameo_gemm_pack_a(rows, depth, a + i * am + p * ak, am, ak, block);
             for (int64_t j = 0; j < n; j += PANEL) {
                 const int64_t width = n - j < PANEL ? n - j : PANEL;
@@ -240,9 +282,28 @@ static __attribute__((noinline, unused)) void cameo_gemm(int64_t m, int64_t n, i
                 if (!direct)
                     cameo_gemm_pack_b(depth, width, from, bk, bn, PANEL, panel);
                 cameo_gemm_panel(rows, width, depth, block, direct ? from : panel,
-                                 direct ? rows_at : packed_at, 0, c + i * ldc + j, ldc);
+                                 direct ? rows_at : packed_at, 0, c + i * ldc + j, ldc,
+                                 more || p > 0);
             }
         }
+}
+
+/* C += A * B. */
+static inline __attribute__((unused)) void cameo_gemm(int64_t m, int64_t n, int64_t k,
+                                                      const float *a, int64_t am, int64_t ak,
+                                                      const float *b, int64_t bk, int64_t bn,
+                                                      float *c, int64_t ldc)
+{
+    cameo_gemm_any(m, n, k, a, am, ak, b, bk, bn, c, ldc, 1);
+}
+
+/* C = A * B. */
+static inline __attribute__((unused)) void cameo_gemm_first(int64_t m, int64_t n, int64_t k,
+                                                            const float *a, int64_t am, int64_t ak,
+                                                            const float *b, int64_t bk, int64_t bn,
+                                                            float *c, int64_t ldc)
+{
+    cameo_gemm_any(m, n, k, a, am, ak, b, bk, bn, c, ldc, 0);
 }
 
 /* C += A * B for the values of k from p0 to p1, B packed: panels of CAMEO_TILE_COLUMNS columns,
@@ -278,7 +339,7 @@ static inline __attribute__((unused)) void cameo_gemm_some(int64_t m, int64_t n,
                                  !part                          ? next
                                  : next && cameo_gemm_strips(m) ? next + part * depth
                                                                 : NULL,
-                                 c + j + part, ldc);
+                                 c + j + part, ldc, 1);
             }
         }
 }
@@ -339,8 +400,8 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
 
 enum { CAMEO_GEMM_TALL = 512 }; /* so many rows are divided by rows, fewer by columns */
 
-/* What units from .. to of a product are: blocks of rows, or panels of columns. A single last row
- * belongs to the block before it: alone it would be a product of one row, whose sums go another
+/* What units from .. to of a product are: blocks of rows, or panels of columns. A few last rows
+ * belong to the block before them: alone they would be a product of few rows, whose sums go another
  * way. */
 typedef struct cameo_rectangle {
     int64_t m0, m1, n0, n1;
@@ -348,7 +409,7 @@ typedef struct cameo_rectangle {
 
 static __attribute__((noinline, unused)) int64_t cameo_gemm_units(int64_t m, int64_t n)
 {
-    return m >= CAMEO_GEMM_TALL ? (m + CAMEO_GEMM_M - 2) / CAMEO_GEMM_M
+    return m >= CAMEO_GEMM_TALL ? (m + CAMEO_GEMM_M - 1 - CAMEO_TILE_ROWS) / CAMEO_GEMM_M
                                 : (n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS;
 }
 
@@ -357,7 +418,8 @@ static __attribute__((noinline, unused)) cameo_rectangle cameo_gemm_share(int64_
 {
     const int tall = m >= CAMEO_GEMM_TALL;
     const int64_t unit = tall ? CAMEO_GEMM_M : CAMEO_TILE_COLUMNS, end = tall ? m : n;
-    const int64_t low = from * unit, high = to * unit < end - tall ? to * unit : end;
+    const int64_t few = tall ? CAMEO_TILE_ROWS : 0;
+    const int64_t low = from * unit, high = to * unit < end - few ? to * unit : end;
     return tall ? (cameo_rectangle){low, high, 0, n} : (cameo_rectangle){0, m, low, high};
 }
 

@@ -139,7 +139,7 @@ cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const void *a,
                     const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
                     cameo_gemm_panel(rows, width, depth, block, floats + part,
                                      row == CAMEO_TILE_COLUMNS ? at : last_at, NULL,
-                                     c + i * ldc + j + part, ldc);
+                                     c + i * ldc + j + part, ldc, 1);
                 }
             }
         }

@@ -231,6 +231,17 @@ static bool is_short(Index extent, int64_t least)
     return poly_is_const(extent, &n) && n < least;
 }
 
+// A tile of few columns multiplies by zeros beside them, and still does more at once than loops do
+// where sums are long and rows are several.
+static bool worth_tiles(Match *m)
+{
+    const Override *o = &m->o;
+    Index k = loop_extent(m->mod->polys, o->k);
+    if (!is_short(o->columns, 8))
+        return !is_short(k, 4);
+    return !is_short(o->columns, 2) && !is_short(k, 16) && !is_short(o->rows, 4);
+}
+
 static bool choose_roles(Match *m)
 {
     Override *o = &m->o;
@@ -256,7 +267,7 @@ static bool choose_roles(Match *m)
     o->ak = factor(m, m->la, o->k);
     o->bk = factor(m, m->lb, o->k);
     o->bn = factor(m, m->lb, o->n);
-    return !is_short(o->columns, 8) && !is_short(loop_extent(polys, o->k), 4);
+    return worth_tiles(m);
 }
 
 // ---- what BLAS takes

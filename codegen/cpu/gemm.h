@@ -65,6 +65,8 @@ const Expr *gemm_find_begin(Module *mod, Override *o);
 // y as it is before the product, within the loops around it. Part: the rectangle r of it, which
 // the printed text has.
 void gemm_print_begin(Printer *p, const Override *o, bool part);
+// Does the product itself set y, so that nothing clears it before?
+bool gemm_is_first(const Override *o);
 // A store of each element of y, or of r, within these loops.
 void gemm_print_each(Printer *p, const Override *o, const Stmt *store, bool part);
 

@@ -89,10 +89,16 @@ void gemm_print_each(Printer *p, const Override *o, const Stmt *store, bool part
     nest_end(p, &b);
 }
 
+bool gemm_is_first(const Override *o)
+{
+    return !o->begin && !o->packed && !o->narrow && !o->wide && !o->split &&
+           o->kind == GEMM_PACKED && o->reduce->rank == 1;
+}
+
 void gemm_print_begin(Printer *p, const Override *o, bool part)
 {
     if (o->begin)
         gemm_print_each(p, o, o->begin, part);
-    else
+    else if (!gemm_is_first(o))
         print_zeros(p, o, part);
 }

@@ -110,7 +110,7 @@ static void print_pack(Printer *p, const Override *o)
 
 const char *gemm_unpacked(const Override *o)
 {
-    return o->split ? "cameo_split_both" : "cameo_gemm";
+    return o->split ? "cameo_split_both" : gemm_is_first(o) ? "cameo_gemm_first" : "cameo_gemm";
 }
 
 // What r.m0 .. r.m1, r.n0 .. r.n1 of the product add.

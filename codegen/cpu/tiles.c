@@ -159,7 +159,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
     else
         for (int i = 0; i < numbers; i++)
             buf_printf(out, "            const %s *%c = (const %s *)(b + at[%d]);\n", kind->vector,
-                       "yz"[i], kind->vector, numbers * k + i);
+                       "yz"[i], kind -> vector, numbers *k + i);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors * parts_of(kind); v++) {
@@ -436,7 +436,7 @@ static void print_strip(Buf *out, const TileTarget *t)
                rows, vectors);
 }
 
-// The same down the rows of a product, whose sums are only added to what is there.
+// The same down the rows of a product, whose sums are added to what is there, or stand for it.
 static void print_sums_strip(Buf *out, const TileTarget *t)
 {
     buf_printf(out,
@@ -444,19 +444,24 @@ static void print_sums_strip(Buf *out, const TileTarget *t)
                "    int64_t depth, const float *restrict rows, const float *restrict b, int64_t "
                "step,\n"
                "    const float *next, int64_t lines, int64_t tiles, float *restrict c, int64_t "
-               "ldc)\n{\n"
+               "ldc, int more)\n{\n"
                "    const cameo_vec zero = {0};\n"
                "    for (int64_t row = 0; tiles > 0; tiles--) {\n"
                "        for (int64_t line = 0; line < lines; line++, next += %d)\n"
                "            __builtin_prefetch(next, 0, 2);\n",
                t->rows, t->vectors, LINE / 4);
     print_strip_sums(out, t, "");
-    for (int i = 0; i < t->rows; i++) {
-        buf_printf(out, "       ");
-        for (int v = 0; v < t->vectors; v++)
-            buf_printf(out, " ((cameo_vec *)(c + %d * ldc))[%d] += c%d%d;", i, v, i, v);
-        buf_printf(out, "\n");
+    for (int added = 1; added >= 0; added--) {
+        buf_printf(out, added ? "        if (more) {\n" : "        } else {\n");
+        for (int i = 0; i < t->rows; i++) {
+            buf_printf(out, "           ");
+            for (int v = 0; v < t->vectors; v++)
+                buf_printf(out, " ((cameo_vec *)(c + %d * ldc))[%d] %s c%d%d;", i, v,
+                           added ? "+=" : "=", i, v);
+            buf_printf(out, "\n");
+        }
     }
+    buf_printf(out, "        }\n");
     buf_printf(out, "        c += %d * ldc;\n", t->rows);
     print_strip_down(out, t, "        ");
     buf_printf(out, "    }\n}\n\n#define CAMEO_SUMS cameo_sums_%d_%d\n", t->rows, t->vectors);
