@@ -16,6 +16,7 @@ enum {
     CAMEO_BAND = 3072,     /* elements of a copied band, if two rows of output are not more */
     CAMEO_PHASES = 8,      /* the greatest stride */
     CAMEO_FLAT = 100,      /* masks for planes of short rows */
+    CAMEO_MANY_TAPS = 12,  /* are worth a copy, which has no borders */
     CAMEO_WINDOW = 16,     /* columns of a window, and */
     CAMEO_WIDEST = 1 << 28 /* of a plane, that x itself is read for */
 };
@@ -161,7 +162,7 @@ static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
 enum { CAMEO_BORDERS_APART = 1 }; /* masks would take registers where none is needed */
 static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
 {
-    __asm__("" : "+x"(v)); /* else each of its products reads it from memory */
+    CAMEO_HOLD(v);
     return v;
 }
 static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_even(cameo_vec a,
@@ -209,9 +210,9 @@ static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
 #endif
 
 /* Where the window's columns, for LANES columns of the output from k on, are inside of x. */
-static inline __attribute__((always_inline)) void
-cameo_masks(const cameo_conv *g, int64_t k, int64_t columns, int stride, int pairs,
-            cameo_mask *masks)
+static inline __attribute__((always_inline)) void cameo_masks(const cameo_conv *g, int64_t k,
+                                                              int64_t columns, int stride,
+                                                              int pairs, cameo_mask *masks)
 {
     cameo_mask lanes;
     for (int i = 0; i < CAMEO_LANES; i++)
@@ -279,11 +280,9 @@ static inline __attribute__((always_inline)) void cameo_window_lanes(const float
 /* The same of size x size elements that move by one element: sums of `size` rows at a time. What a
  * row of x gives to each is summed by itself first, so that no row waits for the one before; it
  * begins with 0 and not with a product, which a compiler may join with either neighbour. */
-static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_planes *g,
-                                                                 const float *x, const float *w,
-                                                                 int64_t j, int64_t n, int64_t k,
-                                                                 cameo_plane *p, int size,
-                                                                 int inside)
+static inline __attribute__((always_inline)) void
+cameo_slide_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
+               int64_t k, cameo_plane *p, int size, int inside)
 {
     const cameo_conv *c = g->sizes;
     const int64_t in = c->in[1], step = c->step[1], apart = c->dilation[2], ahead = g->ahead;
@@ -302,9 +301,8 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
             const float *row = x + q * step;
             __builtin_prefetch(row + ahead);
             for (int b = 0; b < size; b++) {
-                const cameo_vec e =
-                    cameo_held(inside ? *(const cameo_vec *)(row + b * apart)
-                                      : cameo_take(row + b * apart, 1, masks[b]));
+                const cameo_vec e = cameo_held(inside ? *(const cameo_vec *)(row + b * apart)
+                                                      : cameo_take(row + b * apart, 1, masks[b]));
                 for (int a = 0; a < size; a++)
                     of_row[a] += window[a * size + b] * e;
             }
@@ -334,11 +332,9 @@ cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int siz
 
 /* The same of a window of an odd size that moves by two elements. Rows of x come in pairs, the
  * first of them the first, third, .. of the windows that it is in: of_rows[m] is for row i - m. */
-static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_planes *g,
-                                                                  const float *x, const float *w,
-                                                                  int64_t j, int64_t n, int64_t k,
-                                                                  cameo_plane *p, int size,
-                                                                  int inside)
+static inline __attribute__((always_inline)) void
+cameo_stride_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
+                int64_t k, cameo_plane *p, int size, int inside)
 {
     const cameo_conv *c = g->sizes;
     const int last = size / 2;
@@ -508,19 +504,43 @@ static __attribute__((noinline, unused)) void cameo_flat(const cameo_planes *g, 
 
 /* ---- from a copy ---- */
 
-/* Any window, row by row of the copy, whose places are known. */
+enum { CAMEO_TAPS_HIGH = 4 }; /* rows that are summed beside one another */
+
+/* Any window in `high` rows of a copy, whose places are known. Every second element goes to sums of
+ * their own: they wait for one another half as long. */
+static inline __attribute__((always_inline)) void cameo_taps_of(const cameo_planes *g,
+                                                                const float *x, const float *w,
+                                                                const cameo_ends *ends, int64_t at,
+                                                                int64_t columns, const int high)
+{
+    const int64_t next = g->sizes->stride[1] * g->width;
+    cameo_vec even[CAMEO_TAPS_HIGH] = {{0}, {0}, {0}, {0}};
+    cameo_vec odd[CAMEO_TAPS_HIGH] = {{0}, {0}, {0}, {0}};
+    int64_t t = 0;
+    for (; t + 1 < g->taps; t += 2)
+        for (int r = 0; r < high; r++) {
+            even[r] += w[t] * *(const cameo_vec *)(x + g->places[t] + r * next);
+            odd[r] += w[t + 1] * *(const cameo_vec *)(x + g->places[t + 1] + r * next);
+        }
+    for (int r = 0; t < g->taps && r < high; r++)
+        even[r] += w[t] * *(const cameo_vec *)(x + g->places[t] + r * next);
+    for (int r = 0; r < high; r++)
+        cameo_plane_store(ends, at + r * columns, even[r] + odd[r]);
+}
+
 static __attribute__((noinline, unused)) void cameo_taps(const cameo_planes *g, const float *x,
                                                          const float *w, int64_t j, int64_t n,
                                                          int64_t k, cameo_plane *p)
 {
+    enum { HIGH = CAMEO_TAPS_HIGH };
     const cameo_ends ends = cameo_plane_ends(p);
+    const int64_t next = g->sizes->stride[1] * g->width, columns = p->columns;
+    int64_t i = 0;
     x += k;
-    for (int64_t i = 0; i < n; i++, x += g->sizes->stride[1] * g->width) {
-        cameo_vec sum = {0};
-        for (int64_t t = 0; t < g->taps; t++)
-            sum += w[t] * *(const cameo_vec *)(x + g->places[t]);
-        cameo_plane_store(&ends, (j + i) * p->columns + k, sum);
-    }
+    for (; i + HIGH <= n; i += HIGH, x += HIGH * next)
+        cameo_taps_of(g, x, w, &ends, (j + i) * columns + k, columns, HIGH);
+    for (; i < n; i++, x += next)
+        cameo_taps_of(g, x, w, &ends, (j + i) * columns + k, columns, 1);
 }
 
 /* What computes from x itself; NULL: nothing. */
@@ -534,6 +554,8 @@ static inline __attribute__((unused)) cameo_rows *cameo_rows_for(const cameo_con
         return size == 3 ? cameo_stride_3 : cameo_stride_5;
     if (g->stride[2] == 1 && g->stride[1] == 1 && (size == 3 || size == 5))
         return size == 3 ? cameo_slide_3 : cameo_slide_5;
+    if (g->taps[1] * g->taps[2] >= CAMEO_MANY_TAPS)
+        return NULL;
     return g->stride[2] == 1 ? cameo_window_1 : cameo_window_2;
 }
 
