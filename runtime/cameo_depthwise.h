@@ -246,12 +246,14 @@ static inline __attribute__((always_inline)) cameo_vec cameo_take(const float *x
 /* LANES columns of the output from k on, in rows j .. j + n: any window. */
 static inline __attribute__((always_inline)) void
 cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
-                int64_t k, cameo_plane *p, int64_t rows, int64_t columns, int stride)
+                int64_t k, cameo_plane *p, const int stride, const int inside)
 {
     const cameo_conv *c = g->sizes;
+    const int64_t rows = c->taps[1], columns = c->taps[2], apart = c->dilation[2];
     cameo_mask masks[CAMEO_WINDOW];
     const cameo_ends ends = cameo_plane_ends(p);
-    cameo_masks(c, k, columns, stride, 0, masks);
+    if (!inside)
+        cameo_masks(c, k, columns, stride, 0, masks);
     x += k * stride - c->pad[2];
     for (int64_t i = j; i < j + n; i++) {
         cameo_vec sum = {0};
@@ -262,7 +264,9 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
             const float *row = x + q * c->step[1];
             __builtin_prefetch(row + g->ahead);
             for (int64_t b = 0; b < columns; b++)
-                sum += w[a * columns + b] * cameo_take(row + b * c->dilation[2], stride, masks[b]);
+                sum +=
+                    w[a * columns + b] * (inside ? *(const cameo_vec *)(row + b * apart)
+                                                 : cameo_take(row + b * apart, stride, masks[b]));
         }
         cameo_plane_store(&ends, i * p->columns + k, sum);
     }
@@ -398,14 +402,17 @@ static __attribute__((noinline, unused)) void cameo_window_1(const cameo_planes 
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    cameo_window_of(g, x, w, j, n, k, p, g->sizes->taps[1], g->sizes->taps[2], 1);
+    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, g->sizes->taps[2], 1))
+        cameo_window_of(g, x, w, j, n, k, p, 1, 1);
+    else
+        cameo_window_of(g, x, w, j, n, k, p, 1, 0);
 }
 
 static __attribute__((noinline, unused)) void cameo_window_2(const cameo_planes *g, const float *x,
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    cameo_window_of(g, x, w, j, n, k, p, g->sizes->taps[1], g->sizes->taps[2], 2);
+    cameo_window_of(g, x, w, j, n, k, p, 2, 0);
 }
 
 static __attribute__((noinline, unused)) void cameo_stride_3(const cameo_planes *g, const float *x,
@@ -559,6 +566,36 @@ static inline __attribute__((unused)) cameo_rows *cameo_rows_for(const cameo_con
     return g->stride[2] == 1 ? cameo_window_1 : cameo_window_2;
 }
 
+enum { CAMEO_LINE_VECTORS = 4 }; /* that are summed beside one another */
+
+/* A row of the output of a window of one row, from column k on, as far as windows are within x,
+ * several vectors at a time. Returns the column where it ends. */
+static __attribute__((noinline, unused)) int64_t cameo_line_windows(const cameo_planes *g,
+                                                                    const float *x, const float *w,
+                                                                    int64_t j, int64_t k,
+                                                                    cameo_plane *p)
+{
+    enum { MANY = CAMEO_LINE_VECTORS, WIDTH = MANY * CAMEO_LANES };
+    const cameo_conv *c = g->sizes;
+    const int64_t q = j * c->stride[1] - c->pad[1], taps = c->taps[2], apart = c->dilation[2];
+    const int64_t reach = (taps - 1) * apart + WIDTH, columns = p->columns;
+    const cameo_ends ends = cameo_plane_ends(p);
+    if (q < 0 || q >= c->in[1])
+        return k;
+    for (; k >= c->pad[2] && k - c->pad[2] + reach <= c->in[2] && k + WIDTH <= columns;
+         k += WIDTH) {
+        const float *from = x + q * c->step[1] + k - c->pad[2];
+        cameo_vec sums[MANY] = {{0}, {0}, {0}, {0}};
+        __builtin_prefetch(from + g->ahead);
+        for (int64_t t = 0; t < taps; t++)
+            for (int v = 0; v < MANY; v++)
+                sums[v] += w[t] * ((const cameo_vec *)(from + t * apart))[v];
+        for (int v = 0; v < MANY; v++)
+            cameo_plane_store(&ends, j * columns + k + v * CAMEO_LANES, sums[v]);
+    }
+    return k;
+}
+
 /* Rows j .. j + n of the output. The last vector of a row lies over the one before, so that it ends
  * where the row does. */
 static inline __attribute__((unused)) void cameo_plane_rows(const cameo_planes *g, cameo_rows *rows,
@@ -566,8 +603,12 @@ static inline __attribute__((unused)) void cameo_plane_rows(const cameo_planes *
                                                             int64_t j, int64_t n, cameo_plane *p)
 {
     const int64_t last = p->columns > CAMEO_LANES ? p->columns - CAMEO_LANES : 0;
-    for (int64_t k = 0; k < p->columns; k += CAMEO_LANES)
-        rows(g, x, w, j, n, k < last ? k : last, p);
+    const int line = rows == cameo_window_1 && g->sizes->taps[1] == 1 && n == 1;
+    for (int64_t k = 0; k < p->columns; k += CAMEO_LANES) {
+        k = line ? cameo_line_windows(g, x, w, j, k, p) : k;
+        if (k < p->columns)
+            rows(g, x, w, j, n, k < last ? k : last, p);
+    }
 }
 
 /* begin, end: of the buffer that holds x. wt: strides of the window in the weights. */
