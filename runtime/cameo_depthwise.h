@@ -210,9 +210,9 @@ static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
 #endif
 
 /* Where the window's columns, for LANES columns of the output from k on, are inside of x. */
-static inline __attribute__((always_inline)) void cameo_masks(const cameo_conv *g, int64_t k,
-                                                              int64_t columns, int stride,
-                                                              int pairs, cameo_mask *masks)
+static inline __attribute__((always_inline)) void
+cameo_masks(const cameo_conv *g, int64_t k, int64_t columns, int stride, int pairs,
+            cameo_mask *masks)
 {
     cameo_mask lanes;
     for (int i = 0; i < CAMEO_LANES; i++)
@@ -264,9 +264,9 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
             const float *row = x + q * c->step[1];
             __builtin_prefetch(row + g->ahead);
             for (int64_t b = 0; b < columns; b++)
-                sum +=
-                    w[a * columns + b] * (inside ? *(const cameo_vec *)(row + b * apart)
-                                                 : cameo_take(row + b * apart, stride, masks[b]));
+                sum += w[a * columns + b] *
+                       (inside ? *(const cameo_vec *)(row + b * apart)
+                               : cameo_take(row + b * apart, stride, masks[b]));
         }
         cameo_plane_store(&ends, i * p->columns + k, sum);
     }
@@ -284,9 +284,11 @@ static inline __attribute__((always_inline)) void cameo_window_lanes(const float
 /* The same of size x size elements that move by one element: sums of `size` rows at a time. What a
  * row of x gives to each is summed by itself first, so that no row waits for the one before; it
  * begins with 0 and not with a product, which a compiler may join with either neighbour. */
-static inline __attribute__((always_inline)) void
-cameo_slide_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
-               int64_t k, cameo_plane *p, int size, int inside)
+static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_planes *g,
+                                                                 const float *x, const float *w,
+                                                                 int64_t j, int64_t n, int64_t k,
+                                                                 cameo_plane *p, int size,
+                                                                 int inside)
 {
     const cameo_conv *c = g->sizes;
     const int64_t in = c->in[1], step = c->step[1], apart = c->dilation[2], ahead = g->ahead;
@@ -305,8 +307,9 @@ cameo_slide_of(const cameo_planes *g, const float *x, const float *w, int64_t j,
             const float *row = x + q * step;
             __builtin_prefetch(row + ahead);
             for (int b = 0; b < size; b++) {
-                const cameo_vec e = cameo_held(inside ? *(const cameo_vec *)(row + b * apart)
-                                                      : cameo_take(row + b * apart, 1, masks[b]));
+                const cameo_vec e =
+                    cameo_held(inside ? *(const cameo_vec *)(row + b * apart)
+                                      : cameo_take(row + b * apart, 1, masks[b]));
                 for (int a = 0; a < size; a++)
                     of_row[a] += window[a * size + b] * e;
             }
@@ -336,9 +339,11 @@ cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int siz
 
 /* The same of a window of an odd size that moves by two elements. Rows of x come in pairs, the
  * first of them the first, third, .. of the windows that it is in: of_rows[m] is for row i - m. */
-static inline __attribute__((always_inline)) void
-cameo_stride_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
-                int64_t k, cameo_plane *p, int size, int inside)
+static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_planes *g,
+                                                                  const float *x, const float *w,
+                                                                  int64_t j, int64_t n, int64_t k,
+                                                                  cameo_plane *p, int size,
+                                                                  int inside)
 {
     const cameo_conv *c = g->sizes;
     const int last = size / 2;

@@ -159,7 +159,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
     else
         for (int i = 0; i < numbers; i++)
             buf_printf(out, "            const %s *%c = (const %s *)(b + at[%d]);\n", kind->vector,
-                       "yz"[i], kind -> vector, numbers *k + i);
+                       "yz"[i], kind->vector, numbers * k + i);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors * parts_of(kind); v++) {

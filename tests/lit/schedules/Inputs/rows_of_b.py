@@ -13,9 +13,9 @@ SIZES = [(1, 600, 700), (1, 7, 700), (1, 8, 1), (1, 1, 3), (2, 600, 700), (3, 10
 for m, k, n in SIZES:
     rng = np.random.default_rng(m + k + n)
     feeds = {name: rng.integers(-9, 9, shape).astype(np.float32)
-             for name, shape in (("x", (m, k)), ("w", (k, n)), ("z", (m, 20)), ("s", (m, 12)))}
+             for name, shape in (("x", (m, k)), ("w", (k, n)), ("z", (m, 20)), ("s", (m, 12)), ("u", (70, k)))}
     v = (np.arange(60) % 7 - 3).reshape(20, 3).astype(np.float32)
-    want = {"y": feeds["x"] @ feeds["w"], "few": feeds["z"] @ v, "brief": feeds["s"] @ v[:12]}
+    want = {"y": feeds["x"] @ feeds["w"], "few": feeds["z"] @ v, "brief": feeds["s"] @ v[:12], "turned": feeds["x"] @ feeds["u"].T}
     with tempfile.TemporaryDirectory() as scratch:
         np.savez(f"{scratch}/data.npz", **feeds)
         for program in sys.argv[1:]:
