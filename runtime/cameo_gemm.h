@@ -193,11 +193,12 @@ static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t 
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t deep = bk == 1 ? k / CAMEO_LANES * CAMEO_LANES : 0;
     const int64_t whole = deep ? n / CAMEO_LANES * CAMEO_LANES : 0;
-    for (int64_t x = 0; bn == 1 && n == PANEL && x < k; x++, to += wide)
-        for (int v = 0; v < CAMEO_VECTORS; v++) /* so many that no compiler calls memcpy */
-            ((cameo_vec *)to)[v] = ((const cameo_vec *)(b + x * bk))[v];
-    if (bn == 1 && n == PANEL)
+    if (bn == 1 && n == PANEL) {
+        for (int64_t x = 0; x < k; x++, b += bk, to += wide)
+            for (int v = 0; v < CAMEO_VECTORS; v++) /* so many that no compiler calls memcpy */
+                ((cameo_vec *)to)[v] = ((const cameo_vec *)b)[v];
         return;
+    }
     for (int64_t y = 0; y < whole; y += CAMEO_LANES)
         for (int64_t x = 0; x < deep; x += CAMEO_LANES)
             cameo_gemm_square(b + x + y * bn, bn, to + x * wide + y, wide);
