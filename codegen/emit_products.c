@@ -191,11 +191,14 @@ static void print_tiles(const Wants *w, const TileUses *uses, const EmitOptions 
 static void print_squares(const Wants *w, Buf *tiles)
 {
     static const char *const matrix[] = {"cameo_matrix.h", NULL};
+    static const char *const words[] = {"cameo_words.h", NULL};
     if (!(w->registers || w->products || w->windows || w->pixels || w->planes))
         return;
     emit_runtime(tiles, matrix);
-    amx_tiles_print(tiles, (w->registers ? 1u << AMX_BF16 : 0) | (w->products ? 1u << AMX_U8S8 : 0),
-                    w->pixels);
+    const uint32_t halves = w->registers ? 1u << AMX_BF16 : 0;
+    amx_tiles_print(tiles, halves | (w->products ? 1u << AMX_U8S8 : 0), w->pixels);
+    emit_runtime(tiles, words);
+    amx_words_print(tiles, halves, w->pixels);
 }
 
 // ---- where the text goes -----------------------------------------------------------------------

@@ -7,7 +7,7 @@
 #ifndef CAMEO_AMX_H
 #define CAMEO_AMX_H
 
-#include "cameo_matrix.h"
+#include "cameo_words.h"
 
 #include <string.h>
 
@@ -106,6 +106,33 @@ cameo_amx_panel(cameo_amx_tile *const (*tiles)[CAMEO_AMX_COLUMNS], int64_t m, in
             cameo_amx_soon_of((const char *)b + next, lines, steps, i / ROWS, turns);
         tiles[rows - 1][columns - 1](steps, a, (const char *)b, ldb, &soon, (char *)c + i * ldc,
                                      ldc, more);
+    }
+}
+
+/* The same by vectors, of k elements of `size` bytes: rows of tiles where a says. Up to 3 rows of c
+ * behind the last one are written. */
+static __attribute__((noinline, unused)) void
+cameo_words_product(const cameo_words_table *groups, int64_t m, int64_t columns, int64_t k,
+                    int64_t size, const cameo_amx_rows *a, const void *b, int64_t ldb, int64_t next,
+                    void *c, int64_t ldc, int more)
+{
+    enum { ROWS = CAMEO_AMX_TILES * CAMEO_AMX_ROWS };
+    const int64_t whole = CAMEO_AMX_LINE / size, turns = (m + ROWS - 1) / ROWS;
+    const cameo_words_steps steps = {(k + whole - 1) / whole, k / whole, (k % whole * size + 3) / 4,
+                                     NULL, a->step};
+    const cameo_words_panel panel = {(const char *)b, CAMEO_AMX_ROWS * ldb, ldb, CAMEO_AMX_LINE,
+                                     (const char *)b + next, 0};
+    const int64_t lines = next ? steps.n * columns * CAMEO_AMX_ROWS : 0;
+    const cameo_words_vector none[CAMEO_WORDS_VECTORS] = {{0}};
+    for (int64_t i = 0; i < m; i += ROWS) {
+        const int64_t n = m - i < ROWS ? m - i : ROWS;
+        const char *rows[ROWS + 3];
+        for (int64_t j = 0; j < n + 3; j++) {
+            const int64_t r = i + (j < n ? j : n - 1);
+            rows[j] = a->at + r / CAMEO_AMX_ROWS * a->tile + r % CAMEO_AMX_ROWS * a->row;
+        }
+        cameo_words_rows(groups, &steps, n, rows, columns, &panel, lines, i / ROWS, turns,
+                         (char *)c + i * ldc, ldc, more ? NULL : none);
     }
 }
 

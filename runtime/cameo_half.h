@@ -39,23 +39,39 @@ static inline __attribute__((unused)) float *cameo_half_copy(const cameo_half *h
     return h->sums + (h->m + CAMEO_AMX_ROWS - 1) / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS * h->columns;
 }
 
+/* Do matrix registers or vectors multiply its words? */
+static inline __attribute__((unused)) int cameo_half_has(void)
+{
+    return cameo_words_has(CAMEO_WORDS_BF16) || cameo_amx_on();
+}
+
+/* m rows at `a` by the panel that begins with column n0; next: as cameo_amx_panel has it. */
+static inline __attribute__((unused)) void cameo_half_some(const cameo_half *h, int64_t m,
+                                                           cameo_amx_rows a, int64_t n0,
+                                                           int64_t next, float *sums)
+{
+    const int64_t words = cameo_half_words(h), width = cameo_narrow_width(h->n, n0);
+    const int32_t *b = h->b + n0 * words;
+    if (cameo_amx_on())
+        cameo_amx_panel(cameo_amx_bf16, m, width / 16, words / CAMEO_AMX_ROWS, &a, b, 4 * width,
+                        next, sums, 4 * h->columns, h->more);
+    else if (cameo_words_has(CAMEO_WORDS_BF16))
+        cameo_words_product(cameo_words_bf16, m, width / 16, h->k, sizeof *h->a, &a, b, 4 * width,
+                            next, sums, 4 * h->columns, h->more);
+}
+
 /* Columns n0 and those after it that are in its panel, to those of the sums from `column` on. */
 static inline __attribute__((unused)) void cameo_half_panel(const cameo_half *h, int64_t n0,
                                                             int64_t column)
 {
-    const int64_t words = cameo_half_words(h), width = cameo_narrow_width(h->n, n0);
-    const int64_t steps = words / CAMEO_AMX_ROWS, ldb = 4 * width, ldc = 4 * h->columns;
-    const int64_t next = n0 + CAMEO_TILE_COLUMNS < h->n ? words * ldb : 0;
-    const int32_t *b = h->b + n0 * words;
+    const int64_t size = 4 * cameo_half_words(h) * cameo_narrow_width(h->n, n0);
+    const int64_t next = n0 + CAMEO_TILE_COLUMNS < h->n ? size : 0;
     float *sums = h->sums + column;
-    cameo_amx_rows lying = cameo_amx_lying(h->a, 2 * h->am);
-    cameo_amx_rows copied = cameo_amx_packed(cameo_half_copy(h), 2 * h->k);
     if (h->whole)
-        cameo_amx_panel(cameo_amx_bf16, h->whole, width / 16, steps, &lying, b, ldb, next, sums,
-                        ldc, h->more);
+        cameo_half_some(h, h->whole, cameo_amx_lying(h->a, 2 * h->am), n0, next, sums);
     if (h->m > h->whole)
-        cameo_amx_panel(cameo_amx_bf16, h->m - h->whole, width / 16, steps, &copied, b, ldb,
-                        h->whole ? 0 : next, sums + h->whole * h->columns, ldc, h->more);
+        cameo_half_some(h, h->m - h->whole, cameo_amx_packed(cameo_half_copy(h), 2 * h->k), n0,
+                        h->whole ? 0 : next, sums + h->whole * h->columns);
 }
 #endif
 
@@ -64,13 +80,14 @@ static __attribute__((noinline, unused)) void cameo_half_begin(cameo_half *h)
 {
     h->whole = -1;
 #ifdef CAMEO_AMX
-    if (h->m <= CAMEO_HALF_FEW || !cameo_amx_on())
+    if (h->m <= CAMEO_HALF_FEW || !cameo_half_has())
         return;
     h->columns = CAMEO_HALF_N;
     h->whole = h->lies ? h->m / CAMEO_AMX_ROWS * CAMEO_AMX_ROWS : 0;
     cameo_amx_pack(h->m - h->whole, h->k, 2, h->a + h->whole * h->am, h->am, h->ak, 0,
                    cameo_half_copy(h));
-    cameo_amx_begin();
+    if (cameo_amx_on())
+        cameo_amx_begin();
 #endif
 }
 
@@ -96,7 +113,7 @@ static inline __attribute__((unused)) void cameo_half_end(const cameo_half *h)
 {
     (void)h;
 #ifdef CAMEO_AMX
-    if (h->whole >= 0)
+    if (h->whole >= 0 && cameo_amx_on())
         cameo_amx_end();
 #endif
 }

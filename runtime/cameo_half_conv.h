@@ -201,13 +201,19 @@ cameo_half_conv_panel(const cameo_half_conv *h, const cameo_half_cut *cut, int64
     const int32_t *w = h->w + cut->m0 / TILE * h->steps * CAMEO_HALF_TILE_WORDS;
     const int32_t *panel = h->panels + (place - cut->low) * h->steps * TILE;
 #ifdef CAMEO_AMX
+    const int64_t left = cut->high - place, columns = left < WIDTH ? left : WIDTH;
+    cameo_amx_rows rows = cameo_amx_packed(w, h->steps * CAMEO_AMX_LINE);
     if (cameo_amx_on()) {
-        const int64_t left = cut->high - place, columns = left < WIDTH ? left : WIDTH;
-        cameo_amx_rows rows = cameo_amx_packed(w, h->steps * CAMEO_AMX_LINE);
         cameo_amx_begin();
         cameo_amx_panel(cameo_amx_bf16, cut->m1 - cut->m0, (columns + TILE - 1) / TILE, h->steps,
                         &rows, panel, 4 * WIDTH, 0, h->sums, 4 * WIDTH, 0);
         cameo_amx_end();
+        return;
+    }
+    if (cameo_words_has(CAMEO_WORDS_BF16)) {
+        cameo_words_product(cameo_words_bf16, cut->m1 - cut->m0, (columns + TILE - 1) / TILE,
+                            2 * h->pairs * h->taps[0] * h->taps[1], 2, &rows, panel, 4 * WIDTH, 0,
+                            h->sums, 4 * WIDTH, 0);
         return;
     }
 #endif

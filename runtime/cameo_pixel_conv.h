@@ -12,6 +12,7 @@
 #define CAMEO_PIXEL_CONV_H
 
 #include "cameo_amx.h"
+#include "cameo_words.h"
 
 enum {
     CAMEO_PIXEL = 64,         /* bytes of a pixel */
@@ -34,9 +35,12 @@ typedef struct cameo_pixel_conv {
     int64_t pixel; /* bytes of one; those after it are read too where it is less than 64 */
     int gathered;  /* x is what cameo_pixel_gather copied */
     int narrow;    /* the only panel has 16 columns that anybody reads */
+    int edge;      /* the last panel has no more than 16 channels */
+    int64_t whole, words; /* steps of k whose pixels are full, and words of those behind them */
     /* set by cameo_pixel_conv_plan */
     int64_t steps, pitch, places, tiles, step, down;
     int by_blocks;
+    int exact; /* vectors multiply: places of the output are counted, and no others */
 } cameo_pixel_conv;
 
 /* A turn: two tiles of a block, whose places end with `last`. first: the tile whose sums would
@@ -66,6 +70,17 @@ typedef struct cameo_pixel_cut {
     char *c;
 } cameo_pixel_cut;
 
+/* Do vectors multiply its words, there being no matrix registers? */
+static inline __attribute__((unused)) int cameo_pixel_exact(cameo_pixel_kind kind)
+{
+    int has = 0;
+#ifdef CAMEO_AMX
+    has = cameo_words_has(kind == CAMEO_PIXEL_BF16 ? CAMEO_WORDS_BF16 : CAMEO_WORDS_U8S8);
+#endif
+    (void)kind;
+    return has && !cameo_amx_on();
+}
+
 /* sizes: all but what is set here. */
 static __attribute__((noinline, unused)) cameo_pixel_conv
 cameo_pixel_conv_plan(const cameo_pixel_conv *sizes)
@@ -79,11 +94,13 @@ cameo_pixel_conv_plan(const cameo_pixel_conv *sizes)
     c.down = down * c.pixel;
     c.pitch =
         down % c.stride[1] == 0 && (wide + TILE - 1) / TILE <= c.rows * rows ? flat : rows * TILE;
+    c.exact = cameo_pixel_exact(c.kind);
     if (c.gathered) {
         c.step = c.pixel;
         c.down = c.row * c.pixel;
-        c.pitch = c.row;
     }
+    if (c.gathered || c.exact)
+        c.pitch = c.row;
     c.places = (c.rows - 1) * c.pitch + c.row;
     c.tiles = (c.places + TILE - 1) / TILE;
     /* weights are read once then, and x for each block */
@@ -177,7 +194,7 @@ static inline __attribute__((unused)) int64_t cameo_pixel_again(const cameo_pixe
                                                                 int64_t t)
 {
     const int64_t beyond = (t + 1) * CAMEO_PIXEL_TILE - c->places;
-    return beyond > 0 ? beyond : 0;
+    return beyond > 0 && !c->exact ? beyond : 0;
 }
 
 /* Where the first pixel of tile t lies. */
@@ -265,6 +282,87 @@ cameo_amx_tile *const (*cameo_pixel_tiles(cameo_pixel_kind kind))[2]
         return NULL;
     }
 }
+
+/* Those of vectors; NULL: the processor has no such instruction. */
+static inline __attribute__((unused)) const cameo_words_table *
+cameo_pixel_words(cameo_pixel_kind kind)
+{
+    switch (kind) {
+#ifdef CAMEO_AMX_bf16_placed
+    case CAMEO_PIXEL_BF16:
+        return CAMEO_WORDS_OF(BF16, cameo_words_bf16_placed);
+#endif
+#ifdef CAMEO_AMX_u8s8_placed
+    case CAMEO_PIXEL_U8:
+        return CAMEO_WORDS_OF(U8S8, cameo_words_u8s8_placed);
+#endif
+#ifdef CAMEO_AMX_s8s8_placed
+    case CAMEO_PIXEL_S8:
+        return CAMEO_WORDS_OF(S8S8, cameo_words_s8s8_placed);
+#endif
+    default:
+        return NULL;
+    }
+}
+
+/* Rows of places `place` to `last`, and of the last one again for a group that has more. */
+static inline __attribute__((unused)) void
+cameo_pixel_rows(const cameo_pixel_conv *c, const char *x, int64_t place, int64_t last,
+                 const char **rows)
+{
+    const int64_t n = last - place;
+    int64_t across = place % c->row;
+    const char *at = x + place / c->row * c->down + across * c->step;
+    for (int64_t i = 0; i < n; i++) {
+        rows[i] = at;
+        at += c->step;
+        if (++across == c->row) {
+            across = 0;
+            at += c->down - c->row * c->step;
+        }
+    }
+    for (int64_t i = n; i < n + 3; i++)
+        rows[i] = rows[n - 1];
+}
+
+/* Those of columns behind the last channel. */
+static inline __attribute__((unused)) void cameo_pixel_none(char *sums, int64_t n, int64_t next)
+{
+    for (int64_t i = 0; i < n; i++, sums += next)
+        memset(sums, 0, 4 * CAMEO_PIXEL_TILE);
+}
+
+/* The sums of tiles t and t + 1, as far as the cut has them, by vectors. */
+static __attribute__((noinline, unused)) void cameo_pixel_word_sums(const cameo_pixel_conv *c,
+                                                                    const cameo_pixel_cut *cut,
+                                                                    int64_t b, int64_t t, char *to)
+{
+    enum { PANEL = CAMEO_PIXEL_PANEL, LINE = 4 * PANEL, TILE = CAMEO_PIXEL_TILE };
+    const char *rows[2 * TILE + 3];
+    const int64_t panels = c->columns / PANEL, read = b == c->blocks - 1 ? c->last : panels;
+    const int64_t size = c->steps * TILE * LINE, next = 4 * c->columns;
+    const int64_t after = (t + 2 < cut->t1 ? t + 2 : cut->t1) * TILE;
+    const int64_t last = after < c->places ? after : c->places, n = last - t * TILE;
+    const int64_t turns = (cut->t1 - cut->t0 + 1) / 2, turn = (t - cut->t0) / 2;
+    const int64_t lines = cut->ahead ? size / CAMEO_AMX_LINE : 0;
+    const cameo_words_steps steps = {c->steps, c->whole, c->words, cut->at, 0};
+    const cameo_words_table *groups = cameo_pixel_words(c->kind);
+    const char *w = cut->w + b * panels * size;
+    cameo_words_panel panel = {w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
+    cameo_pixel_rows(c, cut->x, t * TILE, last, rows);
+    for (int64_t p = 0; p < read; p++, panel.at += size, panel.next += size) {
+        char *sums = to + p * LINE;
+        const int64_t edge = c->edge && b == c->blocks - 1 && p == read - 1;
+        const int64_t vectors = c->narrow || edge ? 1 : 2;
+        cameo_words_vector less[2] = {{0}};
+        if (c->kind == CAMEO_PIXEL_S8)
+            cameo_words_less(&steps, vectors, &panel, less);
+        cameo_words_rows(groups, &steps, n, rows, vectors, &panel, lines, turn, turns, sums, next,
+                         less);
+        if (edge && !c->narrow)
+            cameo_pixel_none(sums + LINE / 2, n, next);
+    }
+}
 #endif
 
 /* The sums of tile t, and of the next one if the cut has it, in block b. */
@@ -277,6 +375,12 @@ cameo_pixel_sums(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t 
     const int64_t next = 4 * c->columns, two = t + 1 < cut->t1;
     const char *x = cameo_pixel_tile(c, cut, t), *w = cut->w + b * panels * size;
     const char *second = two ? cameo_pixel_tile(c, cut, t + 1) : x;
+#ifdef CAMEO_AMX
+    if (c->exact) {
+        cameo_pixel_word_sums(c, cut, b, t, cut->sums);
+        return;
+    }
+#endif
     for (int64_t p = 0; p < read; p++, w += size) {
         char *sums = cut->sums + p * LINE;
 #ifdef CAMEO_AMX
@@ -366,10 +470,17 @@ static inline __attribute__((unused)) void cameo_pixel_steps(const cameo_pixel_c
     cut->steps -= n;
 }
 
-/* Up to n steps of those that are left of a turn. Without matrix registers whole panels. */
+/* Up to n steps of those that are left of a turn. Without matrix registers whole panels, or all. */
 static __attribute__((noinline, unused)) void cameo_pixel_some(const cameo_pixel_conv *c,
                                                                cameo_pixel_cut *cut, int64_t n)
 {
+#ifdef CAMEO_AMX
+    if (c->exact && n > 0 && cut->panels > 0) {
+        const cameo_pixel_turn *turn = &cut->turns[cut->half];
+        cameo_pixel_word_sums(c, cut, turn->block, turn->tile, cut->c);
+        cut->panels = 0;
+    }
+#endif
     while (n > 0 && cut->panels > 0) {
         const int64_t some = n < cut->steps && cameo_amx_on() ? n : cut->steps;
         cameo_pixel_steps(c, cut, some);
@@ -635,7 +746,8 @@ static __attribute__((noinline, unused)) int64_t cameo_pixel_piece(const cameo_p
 {
     const int64_t tile = place / CAMEO_PIXEL_TILE, line = place / c->pitch;
     const int64_t across = place - line * c->pitch;
-    const int64_t fits = tile * CAMEO_PIXEL_TILE + CAMEO_PIXEL_TILE - place;
+    const int64_t end = c->exact ? tile / 2 * 2 + 2 : tile + 1; /* where sums begin anew */
+    const int64_t fits = end * CAMEO_PIXEL_TILE - place;
     const int64_t some = c->pitch - across < fits ? c->pitch - across : fits;
     *row = line;
     *low = across < c->row ? across : c->row;

@@ -28,7 +28,7 @@ static bool rewrite(void *precision, Model *m, Diags *diags)
     ConvertReport r;
     Processor rows[MAX_CPUS];
     const Processor *best = &rows[processors_of(p->compile->cpu, &p->compile->tuned, rows) - 1];
-    p->halves = (ConvertHalves){best->halves, best->copied, best->squares > 0};
+    p->halves = (ConvertHalves){best->halves, best->copied, processor_has_words(best)};
     o->halves = m->for_device ? NULL : &p->halves;
     o->in_memory = true;
     o->target = target_find(m->for_device ? STR("cuda-sm90") : STR("cpu-x86-64"));

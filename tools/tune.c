@@ -45,6 +45,7 @@ static void set_rates(Tune *t)
     double memory = p->memory, best = 1.02 * memory;
     t->row.products = p->floats / (2 * t->row.lanes * p->clock);
     t->row.squares = p->square_bytes > 0 && p->square_pairs > 0;
+    t->row.words = t->row.squares == 0 && p->pairs > 1.5 * p->floats && p->bytes > 2 * p->floats;
     t->row.stream = 0;
     for (int i = 0; i < 3; i++)
         if (p->ahead[i] > best) {
@@ -109,7 +110,7 @@ static bool measure_halves(Tune *t)
     static const int64_t channels[] = {256, 64}, sizes[] = {14, 56}, windows[] = {3, 1};
     TuneTry tries[4];
     double a[2], b[2], c[2], share, copied;
-    if (t->row.squares == 0) {
+    if (!processor_has_words(&t->row)) {
         t->row.halves = 1; // they are float32's
         return true;
     }

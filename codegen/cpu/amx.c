@@ -155,6 +155,50 @@ void amx_tiles_print(Buf *out, uint32_t which, uint32_t at_places)
     buf_printf(out, "#endif\n\n");
 }
 
+// ---- the same by vectors
+
+// The instruction of s8u8 has its unsigned factor first.
+static const char *const word_kinds[AMX_KINDS] = {
+    [AMX_BF16] = "BF16", [AMX_U8S8] = "U8S8", [AMX_S8S8] = "S8S8"};
+
+// Functions of 4, 6 and 8 rows by as many vectors as a panel has.
+static void print_words(Buf *out, AmxKind kind, const AmxForm *f)
+{
+    const char *name = kinds[kind].name, *how = f->name;
+    buf_printf(out, "#ifndef CAMEO_WORDS_%s%s\n#define CAMEO_WORDS_%s%s\n", name, how, name, how);
+    for (int rows = 4; rows <= 8; rows += 2)
+        for (int v = 1; v <= f->columns; v++)
+            buf_printf(out,
+                       "static __attribute__((noinline, unused)) void cameo_words_%s%s_%d_%d(\n"
+                       "    const cameo_words_steps *steps, const char *const *rows,\n"
+                       "    const cameo_words_panel *b, char *c, int64_t ldc,\n"
+                       "    const cameo_words_vector *less)\n{\n"
+                       "    cameo_words_of(CAMEO_WORDS_%s, %d, %d, %d, steps, rows, b, c, ldc, "
+                       "less);\n}\n\n",
+                       name, how, rows, v, word_kinds[kind], f->placed, rows, v);
+    buf_printf(out, "static __attribute__((unused)) cameo_words_table cameo_words_%s%s[] = {\n",
+               name, how);
+    for (int rows = 4; rows <= 8; rows += 2) {
+        buf_printf(out, "    {");
+        for (int v = 1; v <= f->columns; v++)
+            buf_printf(out, "%scameo_words_%s%s_%d_%d", v > 1 ? ", " : "", name, how, rows, v);
+        buf_printf(out, "},\n");
+    }
+    buf_printf(out, "};\n#endif\n");
+}
+
+void amx_words_print(Buf *out, uint32_t which, uint32_t at_places)
+{
+    buf_printf(out, "#ifdef CAMEO_AMX\n");
+    for (int i = 0; i < AMX_KINDS; i++) {
+        if (which & 1u << i && word_kinds[i])
+            print_words(out, (AmxKind)i, &lying);
+        if (at_places & 1u << i && word_kinds[i])
+            print_words(out, (AmxKind)i, &placed);
+    }
+    buf_printf(out, "#endif\n\n");
+}
+
 // ---- float32 as three terms of bfloat16
 
 // Rows and columns of tiles of sums; which term of each factor, 0 the greatest, in the order in

@@ -17,6 +17,9 @@ typedef enum AmxKind { AMX_BF16, AMX_U8S8, AMX_S8U8, AMX_S8S8, AMX_KINDS } AmxKi
 // the registers; of `placed` those whose first factor lies at a place of its own for each step of
 // k. What drives them is runtime/cameo_amx.h, which comes behind.
 void amx_tiles_print(Buf *out, uint32_t kinds, uint32_t placed);
+// The same kinds by vectors, for processors without matrix registers, behind
+// runtime/cameo_words.h: tables called cameo_words_bf16 ...; there is none of s8u8.
+void amx_words_print(Buf *out, uint32_t kinds, uint32_t placed);
 // Tiles of float32, each number a sum of three of bfloat16, behind runtime/cameo_split_words.h;
 // what drives them is runtime/cameo_split.h.
 void amx_split_print(Buf *out);

@@ -27,7 +27,7 @@ static int64_t steps_of(const ByteWeights *w)
 bool half_conv_fits(const Conv *c, const ByteWeights *w, const Processor *cpu)
 {
     return !c->depthwise && c->rank <= 2 && w->groups == 1 && w->rows >= TILE &&
-           w->rows * w->channels * w->taps >= LEAST_WORK && cpu->squares > 0;
+           w->rows * w->channels * w->taps >= LEAST_WORK && processor_has_words(cpu);
 }
 
 // For each 16 rows, for each tile along k: 16 rows of 16 words of two channels.

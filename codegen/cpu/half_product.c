@@ -34,7 +34,7 @@ static bool is_fewer(Index i, int64_t than)
 
 bool half_product_fits(Polys *polys, const Override *o, const Processor *cpu)
 {
-    return o->m && o->reduce->rank == 1 && cpu->squares > 0 && !is_fewer(o->rows, TILE) &&
+    return o->m && o->reduce->rank == 1 && processor_has_words(cpu) && !is_fewer(o->rows, TILE) &&
            !is_fewer(o->columns, TILE) && !is_fewer(loop_extent(polys, o->k), TILE);
 }
 

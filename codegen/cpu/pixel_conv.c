@@ -23,7 +23,8 @@ enum {
     PLACES = 32,       // of a turn: two tiles
     LEAST_PLACES = 16, // of y: a tile
     MOST_BORDER = 8,
-    MACS = 100,     // multiplications and additions in a tenth of a nanosecond
+    MACS = 100,     // multiplications and additions in a tenth of a nanosecond,
+    WORD_MACS = 10, // of bfloat16 by vectors
     MACS_APART = 6, // without matrix registers
     FINISHED = 2,   // tenths of nanoseconds for what surrounds a sum
     MOST_CONSTANTS = 1 << 20
@@ -57,6 +58,7 @@ static bool is_product(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
     to->channel = c->m;
     to->channels = w->rows;
     to->planes = (w->channels + lanes - 1) / lanes;
+    to->words = ((w->channels - 1) % lanes * WORDS + lanes) / lanes;
     return w->groups == 1 && c->m && c->c && c->x->at[1] == poly_loop(mod->polys, c->c);
 }
 
@@ -65,9 +67,10 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
 {
     const Buffer *x = buffer_at(p->mod, c->x->buffer);
     *to = (PixelConv){
-        .dtype = c->x->dtype, .windows = c->depthwise, .overlap = (int64_t)cpu->overlap};
+        .dtype = c->x->dtype, .windows = c->depthwise, .overlap = (int64_t)cpu->overlap,
+                      .anywhere = cpu->squares == 0};
     const int64_t lanes = pixel_lanes(to->dtype);
-    if (c->rank != 2 || x->rank != 4 || !lanes || cpu->squares == 0 ||
+    if (c->rank != 2 || x->rank != 4 || !lanes || !processor_has_words(cpu) ||
         !(c->depthwise ? pixel_windows_fit(p->mod, c, w, to) : is_product(p->mod, c, w, to)) ||
         !poly_is_const(x->dims[2], &to->in[0]) || !poly_is_const(x->dims[3], &to->in[1]) ||
         (c->bytes && !byte_conv_fits(p, c, c->bytes)))
@@ -486,6 +489,10 @@ static void print_begin(Printer *p, const Conv *conv)
     const int64_t pixel = c->few ? c->few * PIXEL_BYTES / pixel_lanes(c->dtype) : PIXEL_BYTES;
     const int64_t read = c->ends ? (c->channels - 1) % c->columns + 1 : c->columns;
     const bool narrow = c->finish && c->finish->silu && pixel_conv_lanes(c) <= TILE;
+    const int64_t full = c->words == WORDS ? steps_of(c) : steps_of(c) - steps_of(c) / c->planes;
+    const bool edge = (c->channels - 1) % PIXEL_PANEL < TILE;
+    print_line(p, "    .whole = %lld, .words = %lld,%s", (long long)full,
+               (long long)(c->words % WORDS), edge ? " .edge = 1," : "");
     print_line(p, "    .last = %lld, .pixel = %lld%s%s};",
                (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel,
                c->gathered ? ", .gathered = 1" : "", narrow ? ", .narrow = CAMEO_PIXEL_LANES" : "");
@@ -620,9 +627,10 @@ static Index work_of(Printer *p, const PixelConv *c)
 {
     const int64_t sums = c->out[0] * c->out[1] * c->filled;
     const int64_t taps = c->taps[0] * c->taps[1];
-    const int64_t products =
-        c->windows ? taps * MACS / MACS_APART : c->planes * pixel_lanes(c->dtype) * taps;
-    return poly_const(p->mod->polys, sums * FINISHED + sums * products / MACS);
+    const int64_t lanes = pixel_lanes(c->dtype);
+    const int64_t macs = c->anywhere ? WORD_MACS * lanes * 2 / PIXEL_BYTES : MACS;
+    const int64_t products = c->windows ? taps * macs / MACS_APART : c->planes * lanes * taps;
+    return poly_const(p->mod->polys, sums * FINISHED + sums * products / macs);
 }
 
 static const char *units_of(const PixelConv *c)

@@ -32,6 +32,8 @@ typedef struct PixelConv {
     int64_t taps[2], stride[2], dilation[2], pad[2];
     int64_t border;  // that x has
     int64_t columns; // channels of y in a block
+    int64_t words;   // of a pixel of x's last plane, or of few channels, that hold something
+    bool anywhere;   // rows of products lie anywhere, nothing is gathered for them
     int64_t overlap; // steps of k from which on a turn is multiplied beside the one before
     bool overlaps;   // it has so many
     int64_t part;    // lanes of one pixel that it makes, all its channels; 0: whole pixels

@@ -21,6 +21,7 @@ bool pixel_few_fit(PixelConv *to, int64_t channels)
     const int64_t reach = (to->taps[1] - 1) * to->dilation[1] + 1;
     to->few = channels <= MOST_FEW && lanes * reach * size_of(to) <= PIXEL_BYTES ? lanes : 0;
     to->planes = 1;
+    to->words = (lanes * reach * size_of(to) + 3) / 4;
     return to->few > 0;
 }
 

@@ -23,7 +23,8 @@ bool pixel_gather_pays(const PixelConv *c, int64_t steps)
 {
     const int64_t places = c->out[0] * c->out[1], panels = c->filled / PIXEL_PANEL;
     const int64_t saved = (lying_tiles(c) + 1) / 2 - (tiles_of(places) + 1) / 2;
-    return !c->few && !c->windows && steps > 0 && saved * panels * STEP > places * GATHERED;
+    const bool may = !c->few && !c->windows && !c->anywhere;
+    return may && steps > 0 && saved * panels * STEP > places * GATHERED;
 }
 
 void pixel_gather_buffer(Module *mod, PixelConv *c, int64_t steps)

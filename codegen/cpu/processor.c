@@ -44,6 +44,11 @@ void processor_complete(Processor *p)
     p->turns = p->turns > 0 ? p->turns : 100000;
 }
 
+bool processor_has_words(const Processor *p)
+{
+    return p->squares > 0 || p->words > 0;
+}
+
 static const Processor *of_lanes(int lanes)
 {
     for (int i = 0; i < NROWS; i++)

@@ -17,6 +17,8 @@ typedef struct Processor {
 #include "codegen/cpu/processors.def"
 } Processor;
 
+// Does it multiply words, two numbers of bfloat16 or four bytes, in matrix registers or vectors?
+bool processor_has_words(const Processor *p);
 // The row of one name that --cpu may say; NULL or "native": of this machine, told by what its
 // processor has, with the second cache that it has. Every column is set.
 Processor processor_of(const char *cpu);

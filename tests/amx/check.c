@@ -1,9 +1,14 @@
-/* Tiles of matrix registers beside plain loops, over random shapes: rows that are and are not whole
- * tiles, read where they lie or copied, all widths of a panel, sums begun and continued. */
+/* Tiles of matrix registers, and with CHECK_WORDS those of vectors, beside plain loops, over random
+ * shapes: rows that are and are not whole tiles, read where they lie or copied, all widths of a
+ * panel, sums begun and continued. */
 
 #include "runtime/cameo_matrix.h"
 
 #include "amx_tiles.h"
+
+#include "runtime/cameo_words.h"
+
+#include "amx_words.h"
 
 #include "runtime/cameo_amx.h"
 
@@ -12,22 +17,77 @@
 
 #ifdef CAMEO_AMX
 
+#ifdef CHECK_WORDS
+typedef const cameo_words_table *Tiles;
+#define TILES(name) cameo_words_##name
+#define WHAT "vectors"
+#else
+typedef cameo_amx_tile *const (*Tiles)[CAMEO_AMX_COLUMNS];
+#define TILES(name) cameo_amx_##name
+#define WHAT "matrix registers"
+#endif
+
 typedef struct Kind {
     const char *name;
-    cameo_amx_tile *const (*tiles)[CAMEO_AMX_COLUMNS];
+    Tiles tiles;
     int size, flip, a_signed, b_signed; /* bytes of an element; 0x80 where a is flipped */
 } Kind;
-
-static const Kind kinds[] = {
-    {"bf16", cameo_amx_bf16, 2, 0, 1, 1},    {"u8s8", cameo_amx_u8s8, 1, 0, 0, 1},
-    {"u8s8", cameo_amx_u8s8, 1, 0x80, 0, 1}, {"s8u8", cameo_amx_s8u8, 1, 0, 1, 0},
-    {"s8s8", cameo_amx_s8s8, 1, 0, 1, 1},
-};
 
 typedef struct Shape {
     int64_t m, n, k, am, ak; /* am, ak: strides in elements */
     int lies;
 } Shape;
+
+static const Kind kinds[] = {
+    {"bf16", TILES(bf16), 2, 0, 1, 1},    {"u8s8", TILES(u8s8), 1, 0, 0, 1},
+    {"u8s8", TILES(u8s8), 1, 0x80, 0, 1}, {"s8s8", TILES(s8s8), 1, 0, 1, 1},
+#ifndef CHECK_WORDS
+    {"s8u8", TILES(s8u8), 1, 0, 1, 0},
+#endif
+};
+
+#ifdef CHECK_WORDS
+static int can(void)
+{
+    return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+}
+
+static void multiply(const Kind *kind, const Shape *s, cameo_amx_rows *from, const void *panel,
+                     int64_t ldb, int64_t next, void *c, int64_t ldc, int more)
+{
+    /* a begins 128 higher than bytes with signs are: what is taken off again is the caller's */
+    cameo_words_vector less[CAMEO_WORDS_VECTORS] = {{0}};
+    const int64_t columns = ldb / 64, whole = CAMEO_AMX_LINE / kind->size;
+    const cameo_words_steps steps = {(s->k + whole - 1) / whole, s->k / whole, 16, NULL, 0};
+    const cameo_words_panel b = {(const char *)panel, 16 * ldb, ldb, 64, NULL, 0};
+    if (kind->a_signed && kind->size == 1)
+        cameo_words_less(&steps, columns, &b, less);
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < 16 * columns; j++) {
+            int32_t before, by;
+            memcpy(&before, (char *)c + i * ldc + 4 * j, sizeof before);
+            memcpy(&by, (char *)less + 4 * j, sizeof by);
+            before = (int32_t)((more ? (uint32_t)before : 0) + (uint32_t)by);
+            memcpy((char *)c + i * ldc + 4 * j, &before, sizeof before);
+        }
+    cameo_words_product(kind->tiles, s->m, columns, s->k, kind->size, from, panel, ldb, next, c,
+                        ldc, 1);
+}
+#else
+static int can(void)
+{
+    return cameo_amx_on();
+}
+
+static void multiply(const Kind *kind, const Shape *s, cameo_amx_rows *from, const void *panel,
+                     int64_t ldb, int64_t next, void *c, int64_t ldc, int more)
+{
+    const int64_t steps = (s->k * kind->size + CAMEO_AMX_LINE - 1) / CAMEO_AMX_LINE;
+    cameo_amx_begin();
+    cameo_amx_panel(kind->tiles, s->m, ldb / 64, steps, from, panel, ldb, next, c, ldc, more);
+    cameo_amx_end();
+}
+#endif
 
 static uint64_t state = 88172645463325252u;
 
@@ -141,9 +201,7 @@ static int try(const Kind *kind, const Shape *s)
         cameo_amx_pack(s->m, s->k, kind->size, a, s->am, s->ak, kind->flip, copy);
         from = cameo_amx_packed(copy, s->k * kind->size);
     }
-    cameo_amx_begin();
-    cameo_amx_panel(kind->tiles, s->m, columns, steps, &from, panel, ldb, AHEAD, c, ldc, more);
-    cameo_amx_end();
+    multiply(kind, s, &from, panel, ldb, AHEAD, c, ldc, more);
     const int wrong = differs(kind, s, a, b, c, ldc, more ? 2 : 0);
     free(a);
     free(copy);
@@ -157,8 +215,8 @@ int main(int argc, char **argv)
 {
     const int tries = argc > 1 ? atoi(argv[1]) : 400;
     int wrong = 0, all = 0;
-    if (!cameo_amx_on()) {
-        printf("SKIPPED: this machine gives no matrix registers (AMX), nothing was tested\n");
+    if (!can()) {
+        printf("SKIPPED: this machine gives no " WHAT " that multiply words, nothing was tested\n");
         return 77;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -178,7 +236,7 @@ int main(int argc, char **argv)
             }
             wrong += try(kind, &s);
         }
-    printf("%d of %d products of matrix registers are what plain loops give\n", all - wrong, all);
+    printf("%d of %d products of " WHAT " are what plain loops give\n", all - wrong, all);
     return wrong ? 1 : 0;
 }
 

@@ -1,0 +1,197 @@
+/* What tiles of matrix registers multiply (codegen/cpu/amx.h), by vectors: one instruction
+ * multiplies a word of a row, two numbers of bfloat16 or four bytes, by those of 16 columns and
+ * adds what that gives. Up to eight rows at a time: their sums and a row of the panel fill the
+ * registers, and each sum waits for others to be added to before it is again. Rows lie anywhere, so
+ * that only places that are asked for are multiplied. */
+#ifndef CAMEO_WORDS_H
+#define CAMEO_WORDS_H
+
+#include "cameo_matrix.h"
+
+typedef enum cameo_words_kind {
+    CAMEO_WORDS_BF16,
+    CAMEO_WORDS_U8S8, /* the panel's bytes have signs */
+    CAMEO_WORDS_S8S8
+} cameo_words_kind;
+
+#ifdef CAMEO_AMX
+
+/* Rows of a group are 4, 6 or 8, columns vectors; words of a step of k. */
+enum { CAMEO_WORDS_GROUPS = 3, CAMEO_WORDS_VECTORS = 3, CAMEO_WORDS_STEP = 16 };
+enum { CAMEO_WORDS_MOST = 8 }; /* rows of a group */
+
+typedef int32_t cameo_words_vector __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* How a panel lies: bytes from a step to the next, from a word's row to the next, and from 16
+ * columns to those beside them. With each step so many lines are asked for, those at `next`
+ * first. */
+typedef struct cameo_words_panel {
+    const char *at;
+    int64_t step, word, column;
+    const char *next;
+    int64_t lines;
+} cameo_words_panel;
+
+/* Bytes of a word of 16 columns, and of 16 such rows. */
+enum { CAMEO_WORDS_LINE = 64, CAMEO_WORDS_TILE = 1024 };
+
+/* Steps of k: of each 64 bytes of a row, which begin at places[step], or `step` bytes behind those
+ * of the one before. All have 16 words but those from `whole` on, which have `words`. */
+typedef struct cameo_words_steps {
+    int64_t n, whole, words;
+    const int64_t *places;
+    int64_t step;
+} cameo_words_steps;
+
+/* c = the sums of a group's rows, ldc bytes apart. less: what they begin with; NULL: what stands in
+ * c. Of functions called placed steps have places, and 16 columns of a step are a tile that lies
+ * together. */
+typedef void cameo_words_group(const cameo_words_steps *steps, const char *const *rows,
+                               const cameo_words_panel *b, char *c, int64_t ldc,
+                               const cameo_words_vector *less);
+typedef cameo_words_group *const cameo_words_table[CAMEO_WORDS_VECTORS];
+
+/* Is there an instruction for it? */
+static inline __attribute__((unused, always_inline)) int cameo_words_has(cameo_words_kind kind)
+{
+    int has = 0;
+#ifdef __AVX512BF16__
+    has |= kind == CAMEO_WORDS_BF16;
+#endif
+#ifdef __AVX512VNNI__
+    has |= kind != CAMEO_WORDS_BF16;
+#endif
+    (void)kind;
+    return has;
+}
+
+/* The table where there is one; NULL. */
+#define CAMEO_WORDS_OF(kind, table) (cameo_words_has(CAMEO_WORDS_##kind) ? (table) : NULL)
+
+/* sum + x * w. */
+static inline __attribute__((unused, always_inline)) cameo_words_vector
+cameo_words_dot(cameo_words_kind kind, cameo_words_vector sum, cameo_words_vector x,
+                cameo_words_vector w)
+{
+#ifdef __AVX512BF16__
+    if (kind == CAMEO_WORDS_BF16)
+        __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+#endif
+#ifdef __AVX512VNNI__
+    if (kind != CAMEO_WORDS_BF16)
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+#endif
+    (void)kind, (void)x, (void)w;
+    return sum;
+}
+
+/* The instruction's first factor has no sign: it is 128 more than a byte that has one, and sums
+ * begin with that much less. */
+static inline __attribute__((unused)) void
+cameo_words_less(const cameo_words_steps *steps, int64_t vectors, const cameo_words_panel *b,
+                 cameo_words_vector *less)
+{
+    const cameo_words_vector all = (cameo_words_vector){0} + (int32_t)0x80808080u;
+    for (int64_t v = 0; v < vectors; v++) {
+        cameo_words_vector sum = {0};
+        const char *w = b->at + v * b->column;
+        for (int64_t s = 0; s < steps->n; s++)
+            for (int64_t i = 0; i < CAMEO_WORDS_STEP; i++)
+                sum = cameo_words_dot(CAMEO_WORDS_S8S8, sum, all,
+                                      *(const cameo_words_vector *)(w + s * b->step + i * b->word));
+        less[v] = -sum;
+    }
+}
+
+/* The address as it is, which compilers would else compute for all rows before the first step and
+ * keep. */
+#define CAMEO_WORDS_HERE(address) __asm__("" : "+r"(address))
+
+/* One of the functions above, of so many rows and vectors. */
+static inline __attribute__((unused, always_inline)) void
+cameo_words_of(cameo_words_kind kind, int placed, int height, int vectors,
+               const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,
+               char *c, int64_t ldc, const cameo_words_vector *less)
+{
+    const cameo_words_vector flip = (cameo_words_vector){0} + (int32_t)0x80808080u;
+    cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];
+    const char *x[CAMEO_WORDS_MOST], *panel = b->at, *from = less ? (const char *)less : c;
+    const int64_t word = placed ? CAMEO_WORDS_LINE : b->word, ldf = less ? 0 : ldc;
+    const int64_t column = placed ? CAMEO_WORDS_TILE : CAMEO_WORDS_LINE;
+    const int64_t step = placed ? 2 * CAMEO_WORDS_TILE : b->step;
+    const int64_t *places = steps->places;
+    const char *next = b->next;
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++, from += ldf) {
+        CAMEO_WORDS_HERE(from);
+        x[i] = rows[i];
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            sums[i][v] = *(const cameo_words_vector *)(from + 64 * v);
+    }
+    int64_t at = 0, left = steps->whole, words = CAMEO_WORDS_STEP;
+    for (int part = 0; part < 2; part++, left = steps->n - steps->whole, words = steps->words)
+        for (; left > 0; left--, panel += step) {
+            const char *w = panel;
+            if (placed)
+                at = *places++;
+            for (int64_t i = b->lines; i > 0; i--, next += CAMEO_WORDS_LINE)
+                __builtin_prefetch(next, 0, 2);
+            for (const char *end = w + words * word; w < end; at += 4, w += word) {
+                cameo_words_vector y[CAMEO_WORDS_VECTORS];
+#pragma GCC unroll 3
+                for (int v = 0; v < vectors; v++)
+                    y[v] = *(const cameo_words_vector *)(w + v * column);
+#pragma GCC unroll 8
+                for (int i = 0; i < height; i++) {
+                    cameo_words_vector all;
+                    __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(*(const int32_t *)(x[i] + at)));
+                    if (kind == CAMEO_WORDS_S8S8)
+                        all ^= flip;
+#pragma GCC unroll 3
+                    for (int v = 0; v < vectors; v++)
+                        sums[i][v] = cameo_words_dot(kind, sums[i][v], all, y[v]);
+                }
+            }
+            if (!placed)
+                at += steps->step - 4 * CAMEO_WORDS_STEP;
+        }
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++, c += ldc) {
+        CAMEO_WORDS_HERE(c);
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            *(cameo_words_vector *)(c + 64 * v) = sums[i][v];
+    }
+}
+
+/* Rows of the next group where so many are left: as few as make the groups that follow fill up. */
+static inline __attribute__((unused)) int64_t cameo_words_height(int64_t left)
+{
+    if (left <= 4)
+        return 4;
+    return left <= 6 || (left > 8 && left <= 12) || left == 17 || left == 18 ? 6 : 8;
+}
+
+/* n rows of c by a panel, from rows[0] on; behind rows[n - 1] up to 3 more pointers are read, and
+ * rows of c written. Of the lines at `next` those of turn `turn` of so many are asked for, a few
+ * with each step, so that memory never rests. */
+static __attribute__((noinline, unused)) void
+cameo_words_rows(const cameo_words_table *groups, const cameo_words_steps *steps, int64_t n,
+                 const char *const *rows, int64_t vectors, const cameo_words_panel *b,
+                 int64_t lines, int64_t turn, int64_t turns, char *c, int64_t ldc,
+                 const cameo_words_vector *less)
+{
+    const int64_t all = (n + CAMEO_WORDS_MOST - 1) / CAMEO_WORDS_MOST * turns;
+    const int64_t each = (lines + all - 1) / all, step = (each + steps->n - 1) / steps->n;
+    cameo_words_panel panel = *b;
+    panel.next += turn * (each * all / turns) * CAMEO_WORDS_LINE;
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = cameo_words_height(n - i);
+        panel.lines = panel.next < b->next + lines * CAMEO_WORDS_LINE ? step : 0;
+        groups[some / 2 - 2][vectors - 1](steps, rows + i, &panel, c + i * ldc, ldc, less);
+        panel.next += each * CAMEO_WORDS_LINE;
+    }
+}
+#endif
+#endif
