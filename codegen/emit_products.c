@@ -146,7 +146,8 @@ static uint32_t list_parts(const Wants *w, const char **parts)
     if (w->registers || w->products || w->windows || w->pixels || w->planes)
         parts[n++] = "cameo_amx.h";
     if (w->pixels || w->planes)
-        parts[n++] = "cameo_pixel_conv.h", parts[n++] = "cameo_pixel_bytes.h";
+        parts[n++] = "cameo_pixel_conv.h", parts[n++] = "cameo_pixel_bytes.h",
+        parts[n++] = "cameo_pixel_fused.h";
     if (w->pixels)
         parts[n++] = "cameo_pixel_few.h";
     if (w->planes)

@@ -107,28 +107,22 @@ cameo_words_less(const cameo_words_steps *steps, int64_t vectors, const cameo_wo
  * keep. */
 #define CAMEO_WORDS_HERE(address) __asm__("" : "+r"(address))
 
-/* One of the functions above, of so many rows and vectors. */
+/* sums += those of so many rows and vectors. */
 static inline __attribute__((unused, always_inline)) void
-cameo_words_of(cameo_words_kind kind, int placed, int height, int vectors,
-               const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,
-               char *c, int64_t ldc, const cameo_words_vector *less)
+cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors,
+                 const cameo_words_steps *steps, const char *const *rows,
+                 const cameo_words_panel *b,
+                 cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS])
 {
     const cameo_words_vector flip = (cameo_words_vector){0} + (int32_t)0x80808080u;
-    cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];
-    const char *x[CAMEO_WORDS_MOST], *panel = b->at, *from = less ? (const char *)less : c;
-    const int64_t word = placed ? CAMEO_WORDS_LINE : b->word, ldf = less ? 0 : ldc;
+    const char *x[CAMEO_WORDS_MOST], *panel = b->at, *next = b->next;
+    const int64_t word = placed ? CAMEO_WORDS_LINE : b->word;
     const int64_t column = placed ? CAMEO_WORDS_TILE : CAMEO_WORDS_LINE;
     const int64_t step = placed ? 2 * CAMEO_WORDS_TILE : b->step;
     const int64_t *places = steps->places;
-    const char *next = b->next;
 #pragma GCC unroll 8
-    for (int i = 0; i < height; i++, from += ldf) {
-        CAMEO_WORDS_HERE(from);
+    for (int i = 0; i < height; i++)
         x[i] = rows[i];
-#pragma GCC unroll 3
-        for (int v = 0; v < vectors; v++)
-            sums[i][v] = *(const cameo_words_vector *)(from + 64 * v);
-    }
     int64_t at = 0, left = steps->whole, words = CAMEO_WORDS_STEP;
     for (int part = 0; part < 2; part++, left = steps->n - steps->whole, words = steps->words)
         for (; left > 0; left--, panel += step) {
@@ -156,6 +150,25 @@ cameo_words_of(cameo_words_kind kind, int placed, int height, int vectors,
             if (!placed)
                 at += steps->step - 4 * CAMEO_WORDS_STEP;
         }
+}
+
+/* One of the functions above, of so many rows and vectors. */
+static inline __attribute__((unused, always_inline)) void
+cameo_words_of(cameo_words_kind kind, int placed, int height, int vectors,
+               const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,
+               char *c, int64_t ldc, const cameo_words_vector *less)
+{
+    cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];
+    const char *from = less ? (const char *)less : c;
+    const int64_t ldf = less ? 0 : ldc;
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++, from += ldf) {
+        CAMEO_WORDS_HERE(from);
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            sums[i][v] = *(const cameo_words_vector *)(from + 64 * v);
+    }
+    cameo_words_sums(kind, placed, height, vectors, steps, rows, b, sums);
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++, c += ldc) {
         CAMEO_WORDS_HERE(c);
@@ -173,24 +186,50 @@ static inline __attribute__((unused)) int64_t cameo_words_height(int64_t left)
     return left <= 6 || (left > 8 && left <= 12) || left == 17 || left == 18 ? 6 : 8;
 }
 
+/* How a panel's groups ask for the lines at b->next: of each turn, of n rows, its part, a few with
+ * each step, so that memory never rests. */
+typedef struct cameo_words_asking {
+    const char *end;
+    int64_t each, step;
+} cameo_words_asking;
+
+static inline __attribute__((unused)) cameo_words_asking
+cameo_words_ask(cameo_words_panel *b, int64_t n, int64_t steps, int64_t lines, int64_t turn,
+                int64_t turns)
+{
+    const int64_t groups = (n + CAMEO_WORDS_MOST - 1) / CAMEO_WORDS_MOST, all = groups * turns;
+    if (lines == 0) /* dividing takes as long as a short group */
+        return (cameo_words_asking){b->next, 0, 0};
+    const int64_t each = (lines + all - 1) / all;
+    const cameo_words_asking ask = {b->next + lines * CAMEO_WORDS_LINE, each * CAMEO_WORDS_LINE,
+                                    (each + steps - 1) / steps};
+    b->next += turn * groups * ask.each;
+    return ask;
+}
+
+/* The next group's part. */
+static inline __attribute__((unused)) void cameo_words_ask_next(cameo_words_panel *b,
+                                                                const cameo_words_asking *ask,
+                                                                int first)
+{
+    b->next += first ? 0 : ask->each;
+    b->lines = b->next < ask->end ? ask->step : 0;
+}
+
 /* n rows of c by a panel, from rows[0] on; behind rows[n - 1] up to 3 more pointers are read, and
- * rows of c written. Of the lines at `next` those of turn `turn` of so many are asked for, a few
- * with each step, so that memory never rests. */
+ * rows of c written. Of the lines at b->next those of turn `turn` of so many are asked for. */
 static __attribute__((noinline, unused)) void
 cameo_words_rows(const cameo_words_table *groups, const cameo_words_steps *steps, int64_t n,
                  const char *const *rows, int64_t vectors, const cameo_words_panel *b,
                  int64_t lines, int64_t turn, int64_t turns, char *c, int64_t ldc,
                  const cameo_words_vector *less)
 {
-    const int64_t all = (n + CAMEO_WORDS_MOST - 1) / CAMEO_WORDS_MOST * turns;
-    const int64_t each = (lines + all - 1) / all, step = (each + steps->n - 1) / steps->n;
     cameo_words_panel panel = *b;
-    panel.next += turn * (each * all / turns) * CAMEO_WORDS_LINE;
+    const cameo_words_asking ask = cameo_words_ask(&panel, n, steps->n, lines, turn, turns);
     for (int64_t i = 0, some; i < n; i += some) {
         some = cameo_words_height(n - i);
-        panel.lines = panel.next < b->next + lines * CAMEO_WORDS_LINE ? step : 0;
+        cameo_words_ask_next(&panel, &ask, i == 0);
         groups[some / 2 - 2][vectors - 1](steps, rows + i, &panel, c + i * ldc, ldc, less);
-        panel.next += each * CAMEO_WORDS_LINE;
     }
 }
 #endif

@@ -328,6 +328,16 @@ void pixel_bytes_print_ends(Printer *p, const PixelConv *c)
                bound_of(&f->y, f->y.high, flip), flip);
 }
 
+void pixel_bytes_print_fused(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "#ifdef CAMEO_PIXEL_FUSED_BYTES");
+    pixel_conv_begin_fused(p, conv, c->ends->added);
+    pixel_bytes_print_ends(p, c);
+    print_line(p, "cameo_pixel_fused_bytes(&h, &cut, i%u, t, &fuse, &ends, &kept);", c->block);
+    pixel_conv_end_fused(p, conv);
+}
+
 void pixel_bytes_print(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;

@@ -574,16 +574,66 @@ static void print_pieces(Printer *p, const Conv *conv, const char *tile, const c
     print_line(p, "}");
 }
 
+static void bind_first(Printer *p, const PixelConv *c, int by)
+{
+    print_bind_loop(p, c->n[0], by);
+    print_bind_loop(p, c->n[1], by);
+    print_bind_loop(p, c->lane, by);
+}
+
+// Bytes from line to line of a value in pixels.
+static const char *print_down(Printer *p, BufferId b)
+{
+    Index pixels = buffer_at(p->mod, b)->dims[3];
+    return print_index_bare(p, poly_scale(p->mod->polys, pixels, PIXEL_BYTES));
+}
+
+void pixel_conv_begin_fused(Printer *p, const Conv *conv, const Expr *added)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "if (h.exact) {");
+    p->indent++;
+    print_line(p, "const int64_t i%u = 0, i%u = 0, i%u = 0;", c->n[0], c->n[1], c->lane);
+    bind_first(p, c, 1);
+    const BufferId y = conv->store->buffer;
+    print_line(p, "const cameo_pixel_fuse fuse = {(char *)&%s, %s%s, %s, %s};",
+               print_element(p, y, conv->store->at), added ? "(const char *)&" : "NULL",
+               added ? print_element(p, added->buffer, added->at) : "", print_down(p, y),
+               added ? print_down(p, added->buffer) : "0");
+}
+
+void pixel_conv_end_fused(Printer *p, const Conv *conv)
+{
+    bind_first(p, conv->pixels, -1);
+    print_line(p, "continue;");
+    p->indent--;
+    print_line(p, "}");
+    print_line(p, "#endif");
+}
+
+// Are sums finished in registers, where vectors multiply?
+static bool is_fused(const PixelConv *c)
+{
+    return c->anywhere && (c->ends || (c->finish && !c->part));
+}
+
 // The turns of units from .. to, each ended before the next one begins.
 static void print_turns(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
+    if (is_fused(c)) {
+        print_line(p, "#ifdef CAMEO_PIXEL_FUSED");
+        print_line(p, "cameo_pixel_kept kept = {.unit = {0}};");
+        print_line(p, "#endif");
+    }
     print_line(p, "for (cut.u = cut.from = %s; cut.u < %s; cut.u++) {", from, to);
     p->indent++;
     print_line(p, "cameo_pixel_unit(&h, &cut);");
     print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++)", c->block, c->block, c->block);
     print_line(p, "for (int64_t t = cut.t0; t < cut.t1; t += 2) {");
     p->indent++;
+    if (is_fused(c))
+        (c->ends ? pixel_bytes_print_fused : pixel_finish_print_fused)(p, conv);
     print_line(p, "const int64_t last = cameo_pixel_last(&h, &cut, t);");
     print_line(p, "cameo_pixel_sums(&h, &cut, i%u, t);", c->block);
     print_pieces(p, conv, "t", "last", "t");

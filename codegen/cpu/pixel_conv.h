@@ -75,6 +75,10 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u);
 int64_t pixel_conv_lanes(const PixelConv *c);
 // What is done to the sums of places low .. high of a row: block, n[0] and at are declared.
 void pixel_conv_print_piece(Printer *p, const Conv *c);
+// Around what finishes sums in registers (runtime/cameo_pixel_fused.h), which reads `fuse`: places
+// of y, and of what is added, NULL: nothing, whose variables are 0 in between.
+void pixel_conv_begin_fused(Printer *p, const Conv *conv, const Expr *added);
+void pixel_conv_end_fused(Printer *p, const Conv *conv);
 void pixel_conv_print(Printer *p, const Kernel *k, const Conv *c);
 // A value of which the kernel reads no element but the one whose place it stores to next, which may
 // therefore lie where y does; 0: there is none.

@@ -142,9 +142,8 @@ static const char *print_bound(Printer *p, float bound)
     return print_literal(p, DT_F32, (Scalar){.f = bound});
 }
 
-static void print_finish(Printer *p, const Conv *conv)
+static void print_ends(Printer *p, const PixelConv *c)
 {
-    const PixelConv *c = conv->pixels;
     const PixelFinish *f = c->finish;
     const char *low = print_bound(p, f->low), *high = print_bound(p, f->high);
     const Expr *x = f->added;
@@ -153,6 +152,13 @@ static void print_finish(Printer *p, const Conv *conv)
     print_line(p, "const cameo_pixel_ends ends = {%s, %s, %s, %s, %s, %s};",
                print_table(p, c, f->scale), print_table(p, c, f->bias), added,
                print_table(p, c, f->by), low, high);
+}
+
+static void print_finish(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    const PixelFinish *f = c->finish;
+    print_ends(p, c);
     const char *to = print_element(p, conv->store->buffer, conv->store->at);
     const char *sums = print_element(p, c->sums, c->store->at);
     if (f->silu)
@@ -160,6 +166,17 @@ static void print_finish(Printer *p, const Conv *conv)
                    (long long)pixel_conv_lanes(c), c->part == 0);
     else
         print_line(p, "cameo_pixel_finish(&%s, &%s, high - low, &ends);", to, sums);
+}
+
+void pixel_finish_print_fused(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "#ifdef CAMEO_PIXEL_FUSED_BF16");
+    pixel_conv_begin_fused(p, conv, c->finish->added);
+    print_ends(p, c);
+    print_line(p, "cameo_pixel_fused_bf16(&h, &cut, i%u, t, &fuse, &ends, %d, &kept);", c->block,
+               c->finish->silu);
+    pixel_conv_end_fused(p, conv);
 }
 
 void pixel_finish_print(Printer *p, const Conv *conv)

@@ -12,5 +12,7 @@
 PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e);
 // For the places low .. high of a row.
 void pixel_finish_print(Printer *p, const Conv *c);
+// The same from registers, of tiles t and t + 1 of a block, where the program's vectors multiply.
+void pixel_finish_print_fused(Printer *p, const Conv *conv);
 
 #endif

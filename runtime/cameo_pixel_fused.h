@@ -1,0 +1,387 @@
+/* Convolutions in pixels by vectors (cameo_words.h) whose sums stay in registers until what
+ * surrounds them is done: to 32 channels of up to 8 places at a time, from there to y. Where the
+ * sums of a place are of few products, storing and reading them would take as long. */
+#ifndef CAMEO_PIXEL_FUSED_H
+#define CAMEO_PIXEL_FUSED_H
+
+#include "cameo_pixel_bytes.h"
+#include "cameo_pixel_conv.h"
+
+#if defined(CAMEO_AMX) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+
+#define CAMEO_PIXEL_FUSED 1
+
+/* y and what is added, NULL: nothing: the first place's pixel of the block, and where the places of
+ * a group lie from there; so many count, the others are the last one again. */
+typedef struct cameo_pixel_places {
+    char *y;
+    const char *added;
+    const int64_t *at, *added_at;
+    int64_t n;
+} cameo_pixel_places;
+
+/* The first place's pixels of a block, and bytes from line to line. */
+typedef struct cameo_pixel_fuse {
+    char *y;
+    const char *added;
+    int64_t down, added_down;
+} cameo_pixel_fuse;
+
+enum { CAMEO_PIXEL_TURNS = CAMEO_PIXEL_TILES / 2, CAMEO_PIXEL_TURN = 2 * CAMEO_PIXEL_TILE };
+
+/* Where the places of a unit's turns lie, which all its blocks share: in x, y and what is added. */
+typedef struct cameo_pixel_kept {
+    int64_t unit[CAMEO_PIXEL_TURNS]; /* whose they are, and 1; 0: nobody's */
+    const char *rows[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + 3];
+    int64_t at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + 3];
+    int64_t added_at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + 3];
+} cameo_pixel_kept;
+
+typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const *rows,
+                               const cameo_words_panel *b, const cameo_words_vector *less,
+                               const cameo_pixel_places *places, const void *ends);
+typedef cameo_pixel_group *const cameo_pixel_groups_of[2];
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
+                        cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS])
+{
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            sums[i][v] = less[v];
+}
+
+#define CAMEO_PIXEL_GROUP(name, kind, end, height, vectors)                                        \
+    static __attribute__((noinline, unused)) void name##_##height##_##vectors(                     \
+        const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,       \
+        const cameo_words_vector *less, const cameo_pixel_places *places, const void *ends)        \
+    {                                                                                              \
+        cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                            \
+        cameo_pixel_fused_begin(height, vectors, less, sums);                                      \
+        cameo_words_sums(kind, 1, height, vectors, steps, rows, b, sums);                          \
+        end(height, vectors, sums, places, ends);                                                  \
+    }
+
+/* A table of groups of 4, 6 and 8 places by one vector and by two, whose sums `end` finishes. */
+#define CAMEO_PIXEL_GROUPS(name, kind, end)                                                        \
+    CAMEO_PIXEL_GROUP(name, kind, end, 4, 1)                                                       \
+    CAMEO_PIXEL_GROUP(name, kind, end, 4, 2)                                                       \
+    CAMEO_PIXEL_GROUP(name, kind, end, 6, 1)                                                       \
+    CAMEO_PIXEL_GROUP(name, kind, end, 6, 2)                                                       \
+    CAMEO_PIXEL_GROUP(name, kind, end, 8, 1)                                                       \
+    CAMEO_PIXEL_GROUP(name, kind, end, 8, 2)                                                       \
+    static __attribute__((unused)) cameo_pixel_groups_of name[] = {                                \
+        {name##_4_1, name##_4_2}, {name##_6_1, name##_6_2}, {name##_8_1, name##_8_2}};
+
+/* Where n places lie in lines of the output that are `down` bytes apart. */
+static inline __attribute__((unused)) void
+cameo_pixel_lines(const cameo_pixel_conv *c, int64_t down, int64_t place, int64_t n, int64_t *at)
+{
+    int64_t across = place % c->row, now = place / c->row * down + across * CAMEO_PIXEL;
+    for (int64_t i = 0; i < n; i++, now += CAMEO_PIXEL) {
+        at[i] = now;
+        if (++across == c->row) {
+            across = 0;
+            now += down - c->row * CAMEO_PIXEL;
+        }
+    }
+    for (int64_t i = n; i < n + 3; i++)
+        at[i] = at[n - 1];
+}
+
+/* Those of a turn of the cut's unit; which of the kept turns they are. */
+static inline __attribute__((unused)) int64_t
+cameo_pixel_keep(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t turn, int64_t first,
+                 int64_t n, const cameo_pixel_fuse *f, cameo_pixel_kept *kept)
+{
+    const int64_t slot = c->by_blocks ? 0 : turn;
+    if (!c->by_blocks && kept->unit[slot] == cut->u + 1)
+        return slot;
+    kept->unit[slot] = cut->u + 1;
+    cameo_pixel_rows(c, cut->x, first, first + n, kept->rows[slot]);
+    cameo_pixel_lines(c, f->down, first, n, kept->at[slot]);
+    if (f->added)
+        cameo_pixel_lines(c, f->added_down, first, n, kept->added_at[slot]);
+    return slot;
+}
+
+/* Zeros to channels that no panel makes. */
+static inline __attribute__((unused)) void cameo_pixel_unmade(char *y, const int64_t *at, int64_t n,
+                                                              int64_t from)
+{
+    typedef char cameo_panel __attribute__((vector_size(32), aligned(1), may_alias));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = from; j < CAMEO_PIXEL; j += (int64_t)sizeof(cameo_panel))
+            *(cameo_panel *)(y + at[i] + j) = (cameo_panel){0};
+}
+
+/* What a panel's columns are finished by, and where they are in a pixel of y: bytes. */
+typedef struct cameo_pixel_panel_ends {
+    const void *ends;
+    const int32_t *less; /* of the block's first column; NULL: nothing */
+    int64_t each;        /* bytes of y's pixel that a panel makes */
+} cameo_pixel_panel_ends;
+
+/* Tiles t and t + 1 of block b, as far as the cut has them, to y. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c,
+                  const cameo_pixel_cut *cut, int64_t b, int64_t t, const cameo_pixel_fuse *f,
+                  const cameo_pixel_panel_ends *ends, cameo_pixel_kept *kept)
+{
+    enum { PANEL = CAMEO_PIXEL_PANEL, LINE = 4 * PANEL, TILE = CAMEO_PIXEL_TILE };
+    const int64_t panels = c->columns / PANEL, read = b == c->blocks - 1 ? c->last : panels;
+    const int64_t size = c->steps * TILE * LINE, lines = cut->ahead ? size / CAMEO_AMX_LINE : 0;
+    const int64_t after = (t + 2 < cut->t1 ? t + 2 : cut->t1) * TILE, first = t * TILE;
+    const int64_t n = (after < c->places ? after : c->places) - first;
+    const int64_t turns = (cut->t1 - cut->t0 + 1) / 2, turn = (t - cut->t0) / 2;
+    const int64_t slot = cameo_pixel_keep(c, cut, turn, first, n, f, kept);
+    const cameo_words_steps steps = {c->steps, c->whole, c->words, cut->at, 0};
+    const char *w = cut->w + b * panels * size;
+    for (int64_t p = 0; p < read; p++, w += size) {
+        const int64_t edge = (c->edge && b == c->blocks - 1 && p == read - 1) || c->narrow;
+        cameo_words_panel panel = {w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
+        const cameo_words_asking ask = cameo_words_ask(&panel, n, c->steps, lines, turn, turns);
+        cameo_words_vector less[2] = {{0}};
+        if (c->kind == CAMEO_PIXEL_S8)
+            cameo_words_less(&steps, 2 - edge, &panel, less);
+        for (int v = 0; ends->less && v < 2; v++)
+            less[v] -= *(const cameo_words_vector *)(ends->less + p * PANEL + v * TILE);
+        for (int64_t i = 0, some; i < n; i += some) {
+            some = cameo_words_height(n - i);
+            cameo_words_ask_next(&panel, &ask, i == 0);
+            const cameo_pixel_places places = {f->y, f->added, kept->at[slot] + i,
+                                               kept->added_at[slot] + i,
+                                               n - i < some ? n - i : some};
+            groups[some / 2 - 2][!edge](&steps, kept->rows[slot] + i, &panel, less, &places,
+                                        (const char *)ends->ends + p * ends->each);
+        }
+    }
+    if (read < panels)
+        cameo_pixel_unmade(f->y, kept->at[slot], n, read * PANEL);
+}
+
+#ifdef __AVX512BF16__
+#ifdef CAMEO_AMX_bf16_placed
+#define CAMEO_PIXEL_FUSED_BF16 1
+
+/* What is added to vector v of a place. */
+static inline __attribute__((unused, always_inline)) cameo_pixel_floats
+cameo_pixel_fused_added(const char *added, int v)
+{
+    const cameo_pixel_byte_words x = __builtin_convertvector(
+        *(const cameo_pixel_half *)(added + 32 * v), cameo_pixel_byte_words);
+    return (cameo_pixel_floats)(x << 16);
+}
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_fused_store(char *to, cameo_pixel_floats x, cameo_pixel_floats y)
+{
+    cameo_pixel_byte_pixel both;
+    __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(both) : "v"(x), "v"(y));
+    *(cameo_pixel_byte_pixel *)to = both;
+}
+
+/* As cameo_pixel_finish does it. */
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_fused_finish_of(int height, int vectors, int more,
+                            cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                            const cameo_pixel_places *places, const cameo_pixel_ends *e)
+{
+    const cameo_pixel_floats zero = {0}, low = zero + e->low, high = zero + e->high;
+    cameo_pixel_floats scale[2] = {zero + 1, zero + 1}, bias[2] = {zero, zero};
+    cameo_pixel_floats by[2] = {zero + 1, zero + 1};
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; v++) {
+        scale[v] = e->scale ? *(const cameo_pixel_floats *)(e->scale + 16 * v) : scale[v];
+        bias[v] = e->bias ? *(const cameo_pixel_floats *)(e->bias + 16 * v) : bias[v];
+        by[v] = e->by ? *(const cameo_pixel_floats *)(e->by + 16 * v) : by[v];
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++) {
+        cameo_pixel_floats x[2];
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; v++) {
+            const cameo_pixel_floats s = v < vectors ? (cameo_pixel_floats)sums[i][v] : zero;
+            x[v] = cameo_pixel_muladd(s, scale[v], bias[v]);
+            if (more)
+                x[v] = cameo_pixel_muladd(
+                    cameo_pixel_fused_added(places->added + places->added_at[i], v), by[v], x[v]);
+            __asm__("vmaxps %1, %2, %0" : "=v"(x[v]) : "v"(x[v]), "v"(low));
+            __asm__("vminps %1, %2, %0" : "=v"(x[v]) : "v"(x[v]), "v"(high));
+        }
+        if (i < places->n)
+            cameo_pixel_fused_store(places->y + places->at[i], x[0], x[1]);
+    }
+}
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_fused_finish(int height, int vectors,
+                         cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                         const cameo_pixel_places *places, const void *ends)
+{
+    const cameo_pixel_ends *e = (const cameo_pixel_ends *)ends;
+    if (places->added)
+        cameo_pixel_fused_finish_of(height, vectors, 1, sums, places, e);
+    else
+        cameo_pixel_fused_finish_of(height, vectors, 0, sums, places, e);
+}
+
+/* As cameo_pixel_silu does it. */
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_fused_silu(int height, int vectors,
+                       cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                       const cameo_pixel_places *places, const void *ends)
+{
+    const cameo_pixel_ends *e = (const cameo_pixel_ends *)ends;
+    const cameo_pixel_floats zero = {0};
+    cameo_pixel_floats scale[2] = {zero + 1, zero + 1}, bias[2] = {zero, zero};
+    const char *added = places->added;
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+        scale[v] = e->scale ? *(const cameo_pixel_floats *)(e->scale + 16 * v) : scale[v];
+        bias[v] = e->bias ? *(const cameo_pixel_floats *)(e->bias + 16 * v) : bias[v];
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++) {
+        cameo_pixel_floats x[2] = {zero, zero};
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) {
+            const cameo_pixel_floats s = (cameo_pixel_floats)sums[i][v];
+            x[v] = cameo_pixel_silu_of(cameo_pixel_muladd(s, scale[v], bias[v]));
+            if (added)
+                x[v] += cameo_pixel_fused_added(places->added + places->added_at[i], v);
+        }
+        if (i < places->n)
+            cameo_pixel_fused_store(places->y + places->at[i], x[0], x[1]);
+    }
+}
+
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
+
+/* Tiles t and t + 1 of block b; silu: what becomes of them. */
+static inline __attribute__((unused)) void
+cameo_pixel_fused_bf16(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t b, int64_t t,
+                       const cameo_pixel_fuse *f, const cameo_pixel_ends *e, int silu,
+                       cameo_pixel_kept *kept)
+{
+    const cameo_pixel_panel_ends ends = {e, NULL, 0};
+    cameo_pixel_fused(silu ? cameo_pixel_fused_sigmoid : cameo_pixel_fused_clip, c, cut, b, t, f,
+                      &ends, kept);
+}
+#endif
+#endif
+
+#ifdef __AVX512VNNI__
+#if defined(CAMEO_AMX_u8s8_placed) || defined(CAMEO_AMX_s8s8_placed)
+#define CAMEO_PIXEL_FUSED_BYTES 1
+
+typedef struct cameo_pixel_byte_panel {
+    const cameo_pixel_byte_ends *ends;
+    int64_t column; /* the first one */
+} cameo_pixel_byte_panel;
+
+/* What is done to a sum that something is added to, before it is rounded. */
+static inline __attribute__((unused, always_inline)) cameo_pixel_byte_floats
+cameo_pixel_fused_sum(cameo_pixel_byte_floats f, const unsigned char *added,
+                      const cameo_pixel_byte_ends *e)
+{
+    const cameo_pixel_byte_floats none = {0}, low = none + e->low, high = none + e->high;
+    const cameo_pixel_byte_floats factor = none + e->factor, by = none + e->by;
+    const cameo_pixel_byte_floats number = none + e->number;
+    const cameo_pixel_byte_floats whole = none + 12582912.0f; /* see CAMEO_WHOLE */
+    const cameo_pixel_byte_floats start = none + (12582912.0f - e->start);
+    const cameo_pixel_byte_floats other =
+        e->sign ? cameo_pixel_byte_widened(added, 1) : cameo_pixel_byte_widened(added, 0);
+    __asm__("vmaxps %1, %0, %0" : "+v"(f) : "v"(low));
+    __asm__("vminps %1, %0, %0" : "+v"(f) : "v"(high));
+    f = (f + whole) - start;
+    if (e->last)
+        return cameo_pixel_byte_joined(f, factor, cameo_pixel_byte_joined(other, by, number));
+    return cameo_pixel_byte_joined(other, by, cameo_pixel_byte_joined(f, factor, number));
+}
+
+/* As cameo_pixel_bytes does it, whose saturating operations these are in 32 bits: what is clipped
+ * is added to behind that. sums are less what x's zero point adds to them. */
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_fused_pack_of(int height, int vectors, int more,
+                          cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                          const cameo_pixel_places *places, const cameo_pixel_byte_ends *e,
+                          int64_t column)
+{
+    const cameo_words_vector nothing = {0}, least = nothing + (e->least - e->zero);
+    const cameo_words_vector most = nothing + (e->most - e->zero);
+    const cameo_words_vector zero = nothing + (e->zero + e->flip);
+    cameo_pixel_byte_floats scale[2], bias[2];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+        scale[v] = *(const cameo_pixel_byte_floats *)(e->scale + column + 16 * v);
+        bias[v] = *(const cameo_pixel_byte_floats *)(e->bias + column + 16 * v);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < height; i++) {
+        cameo_pixel_byte_few bytes[2] = {{0}};
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) {
+            cameo_pixel_byte_floats f = cameo_pixel_byte_joined(
+                __builtin_convertvector(sums[i][v], cameo_pixel_byte_floats), scale[v], bias[v]);
+            if (more)
+                f = cameo_pixel_fused_sum(
+                    f, (const unsigned char *)places->added + places->added_at[i] + column + 16 * v,
+                    e);
+            cameo_words_vector y = (cameo_words_vector)cameo_pixel_byte_nearest(f);
+            __asm__("vpmaxsd %1, %0, %0" : "+v"(y) : "v"(least));
+            __asm__("vpminsd %1, %0, %0" : "+v"(y) : "v"(most));
+            __asm__("vpmovdb %1, %0" : "=v"(bytes[v]) : "v"(y + zero));
+        }
+        if (i < places->n) {
+            char *y = places->y + places->at[i] + column;
+            *(cameo_pixel_byte_few *)y = bytes[0];
+            *(cameo_pixel_byte_few *)(y + 16) = bytes[1];
+        }
+    }
+}
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_fused_pack(int height, int vectors,
+                       cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                       const cameo_pixel_places *places, const void *ends)
+{
+    const cameo_pixel_byte_panel *panel = (const cameo_pixel_byte_panel *)ends;
+    if (places->added)
+        cameo_pixel_fused_pack_of(height, vectors, 1, sums, places, panel->ends, panel->column);
+    else
+        cameo_pixel_fused_pack_of(height, vectors, 0, sums, places, panel->ends, panel->column);
+}
+
+#ifdef CAMEO_AMX_u8s8_placed
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack)
+#endif
+#ifdef CAMEO_AMX_s8s8_placed
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack)
+#endif
+
+/* Tiles t and t + 1 of block b. Columns behind the last panel that is read are 0. */
+static inline __attribute__((unused)) void
+cameo_pixel_fused_bytes(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t b, int64_t t,
+                        const cameo_pixel_fuse *f, const cameo_pixel_byte_ends *e,
+                        cameo_pixel_kept *kept)
+{
+    const cameo_pixel_byte_panel panels[2] = {{e, 0}, {e, CAMEO_PIXEL_PANEL}};
+    const cameo_pixel_panel_ends ends = {panels, e->less, sizeof *panels};
+    const cameo_pixel_groups_of *groups = NULL;
+#ifdef CAMEO_AMX_u8s8_placed
+    groups = c->kind == CAMEO_PIXEL_U8 ? cameo_pixel_fused_u8 : groups;
+#endif
+#ifdef CAMEO_AMX_s8s8_placed
+    groups = c->kind == CAMEO_PIXEL_S8 ? cameo_pixel_fused_s8 : groups;
+#endif
+    if (groups)
+        cameo_pixel_fused(groups, c, cut, b, t, f, &ends, kept);
+}
+#endif
+#endif
+#endif
+#endif
