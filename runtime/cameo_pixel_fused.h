@@ -9,8 +9,6 @@
 
 #if defined(CAMEO_AMX) && defined(__AVX512BW__) && defined(__AVX512DQ__)
 
-#define CAMEO_PIXEL_FUSED 1
-
 /* y and what is added, NULL: nothing: the first place's pixel of the block, and where the places of
  * a group lie from there; so many count, the others are the last one again. */
 typedef struct cameo_pixel_places {

@@ -622,7 +622,7 @@ static void print_turns(Printer *p, const Conv *conv, const char *from, const ch
 {
     const PixelConv *c = conv->pixels;
     if (is_fused(c)) {
-        print_line(p, "#ifdef CAMEO_PIXEL_FUSED");
+        print_line(p, "#ifdef CAMEO_PIXEL_FUSED_%s", c->ends ? "BYTES" : "BF16");
         print_line(p, "cameo_pixel_kept kept = {.unit = {0}};");
         print_line(p, "#endif");
     }
