@@ -95,6 +95,15 @@ static void print_tile(Buf *out, const AmxRow *kind, const AmxForm *f, int rows,
     buf_printf(out, "%s}\n\n", f->placed ? "    }\n" : "");
 }
 
+// A table's row: the functions cameo_WHAT_... of so many rows, by columns.
+static void print_row(Buf *out, const char *what, const char *name, const AmxForm *f, int rows)
+{
+    buf_printf(out, "    {");
+    for (int v = 1; v <= f->columns; v++)
+        buf_printf(out, "%scameo_%s_%s%s_%d_%d", v > 1 ? ", " : "", what, name, f->name, rows, v);
+    buf_printf(out, "},\n");
+}
+
 static void print_kind(Buf *out, const AmxRow *kind, const AmxForm *f)
 {
     const char *name = kind->name, *how = f->name;
@@ -105,12 +114,8 @@ static void print_kind(Buf *out, const AmxRow *kind, const AmxForm *f)
     buf_printf(out,
                "static __attribute__((unused)) cameo_amx_tile *const cameo_amx_%s%s[%d][%d] = {\n",
                name, how, ROWS, f->columns);
-    for (int r = 1; r <= ROWS; r++) {
-        buf_printf(out, "    {");
-        for (int v = 1; v <= f->columns; v++)
-            buf_printf(out, "%scameo_amx_%s%s_%d_%d", v > 1 ? ", " : "", name, how, r, v);
-        buf_printf(out, "},\n");
-    }
+    for (int r = 1; r <= ROWS; r++)
+        print_row(out, "amx", name, f, r);
     buf_printf(out, "};\n#endif\n");
 }
 
@@ -178,12 +183,8 @@ static void print_words(Buf *out, AmxKind kind, const AmxForm *f)
                        name, how, rows, v, word_kinds[kind], f->placed, rows, v);
     buf_printf(out, "static __attribute__((unused)) cameo_words_table cameo_words_%s%s[] = {\n",
                name, how);
-    for (int rows = 4; rows <= 8; rows += 2) {
-        buf_printf(out, "    {");
-        for (int v = 1; v <= f->columns; v++)
-            buf_printf(out, "%scameo_words_%s%s_%d_%d", v > 1 ? ", " : "", name, how, rows, v);
-        buf_printf(out, "},\n");
-    }
+    for (int rows = 4; rows <= 8; rows += 2)
+        print_row(out, "words", name, f, rows);
     buf_printf(out, "};\n#endif\n");
 }
 
