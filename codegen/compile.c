@@ -104,7 +104,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                           .on_device = o->device == ON_CUDA,
                           .strict = o->strict_fp,
                           .wide = o->wide && !o->strict_fp,
-                          .squares = processor_has_words(&rows[n - 1]) && !o->no_override,
+                          .words = processor_has_words(&rows[n - 1]) && !o->no_override,
                           .fused = &report->fused};
     bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
                   run_kernel_passes(m, o, &passes);

@@ -271,7 +271,7 @@ static void rewrite(Join *j, NodeId id)
 
 bool pass_join_squares(Model *m, PassContext *c)
 {
-    if (c->on_device || c->strict || !c->squares)
+    if (c->on_device || c->strict || !c->words)
         return true;
     Join j = {.m = m, .scratch = arena_new()};
     graph_walk(m, m->main, collect, &j);

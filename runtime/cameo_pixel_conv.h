@@ -1,13 +1,14 @@
-/* Convolutions on matrix registers whose x lies in pixels: [planes][lines][pixels][64 bytes], 64
- * bytes being neighbouring channels of one place. The sum, in float32 or int32, over k of x[place +
- * k] * w[k][m]: places are rows of the first factor, which is read where it lies, channels of the
- * output are columns of the second, which is packed.
+/* Convolutions on matrix registers, or vectors that multiply words (cameo_words.h), whose x lies in
+ * pixels: [planes][lines][pixels][64 bytes], 64 bytes being neighbouring channels of one place. The
+ * sum, in float32 or int32, over k of x[place + k] * w[k][m]: places are rows of the first factor,
+ * which is read where it lies, channels of the output are columns of the second, which is packed.
  *
  * x has a border that holds what a place outside of it counts as, so that each place of the window
- * is a constant distance. Places of the output are counted along the lines of x where a window
- * moves by as much down as across, those behind the end of a row too, whose sums nobody reads; else
- * each row by itself, in whole tiles. 16 of them are a tile. The last one ends with the last place,
- * so that nothing behind x is read: it may begin with places of the one before. */
+ * is a constant distance. For matrix registers places of the output are counted along the lines of
+ * x where a window moves by as much down as across, those behind the end of a row too, whose sums
+ * nobody reads; else each row by itself, in whole tiles. 16 of them are a tile. The last one ends
+ * with the last place, so that nothing behind x is read: it may begin with places of the one
+ * before. For vectors only places of the output are counted. */
 #ifndef CAMEO_PIXEL_CONV_H
 #define CAMEO_PIXEL_CONV_H
 

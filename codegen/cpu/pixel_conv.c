@@ -66,8 +66,9 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
                      bool few, PixelConv *to)
 {
     const Buffer *x = buffer_at(p->mod, c->x->buffer);
-    *to = (PixelConv){
-        .dtype = c->x->dtype, .windows = c->depthwise, .overlap = (int64_t)cpu->overlap,
+    *to = (PixelConv){.dtype = c->x->dtype,
+                      .windows = c->depthwise,
+                      .overlap = (int64_t)cpu->overlap,
                       .anywhere = cpu->squares == 0};
     const int64_t lanes = pixel_lanes(to->dtype);
     if (c->rank != 2 || x->rank != 4 || !lanes || !processor_has_words(cpu) ||

@@ -1,6 +1,6 @@
-// Convolutions on matrix registers of values that lie in pixels (layouts.h), by
-// runtime/cameo_pixel_conv.h: nothing is copied, and what surrounds the sums is done to those of 32
-// places at a time.
+// Convolutions on matrix registers, or vectors that multiply words, of values that lie in pixels
+// (layouts.h), by runtime/cameo_pixel_conv.h: nothing is copied, and what surrounds the sums is
+// done to those of 32 places at a time, by vectors in registers (runtime/cameo_pixel_fused.h).
 #ifndef CAMEO_CODEGEN_CPU_PIXEL_CONV_H
 #define CAMEO_CODEGEN_CPU_PIXEL_CONV_H
 
