@@ -11,6 +11,7 @@
 #include "codegen/emit_products.h"
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
+#include "codegen/lowered.h"
 #include "codegen/shelf.h"
 #include "codegen/toolchain.h"
 #include "passes/insert_casts.h"
@@ -64,10 +65,12 @@ static bool run_kernel_passes(Model *m, const CompileOptions *o, PassContext *c)
     return true;
 }
 
-static bool rewrite_model(Model *m, const CompileOptions *o, PassContext *c)
+static bool rewrite_model(Model *m, const CompileOptions *o, const Processor *best, PassContext *c)
 {
     if (!o->rewrite)
         return true;
+    if (o->aim)
+        o->aim(o->rewriter, best);
     bool done = pass_pipeline(m, c) && !c->diags->errors && o->rewrite(o->rewriter, m, c->diags);
     c->facts = 0;
     return done;
@@ -106,8 +109,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                           .wide = o->wide && !o->strict_fp,
                           .words = processor_has_words(&rows[n - 1]) && !o->no_override,
                           .fused = &report->fused};
-    bool passed = rewrite_model(m, o, &passes) && pass_pipeline(m, &passes) && !diags->errors &&
-                  run_kernel_passes(m, o, &passes);
+    bool passed = rewrite_model(m, o, &rows[n - 1], &passes) && pass_pipeline(m, &passes) &&
+                  !diags->errors && run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
     stage_end(m->arena, &report->stages, "passes", &since);
     if (!passed)
@@ -162,7 +165,7 @@ static const char *within(Build *b, const char *ending)
     return str_printf(b->arena, "%s%s", b->prefix, ending).at;
 }
 
-static WeightsMode choose_weights(const Build *b, Module *mod, const Plan *plan)
+static WeightsMode choose_weights(const Build *b, const Module *mod, const Plan *plan)
 {
     const CompileOptions *o = b->o;
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
@@ -211,19 +214,33 @@ static int place_header(Build *b, const EmitOptions *emit)
     return ok ? 0 : 3;
 }
 
+// What is compiled: a model, lowered once or for several kinds of processors.
+typedef struct Texted {
+    Lowered *all;
+    uint32_t n;
+} Texted;
+
+static bool put_weights(const Texted *t, ByteSink *out, Str *error)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!emit_weights(t->all[i].mod, t->all[i].plan, out, error))
+            return false;
+    return true;
+}
+
 // As they lie in memory: to a file of the build's folder, or where they are run from here into the
 // report.
-static int write_weights(Build *b, Module *mod, const Plan *plan)
+static int write_weights(Build *b, const Texted *t)
 {
     Str *error = &b->report->error;
     if (b->o->kind == EMIT_LOADED)
-        return emit_weights(mod, plan, &(ByteSink){.buf = &b->report->weights}, error) ? 0 : 1;
+        return put_weights(t, &(ByteSink){.buf = &b->report->weights}, error) ? 0 : 1;
     FILE *f = fopen(join(b->arena, b->dir, within(b, ".weights"), ""), "wb");
     if (!f) {
         *error = str_printf(b->arena, "%s: %s", b->dir, strerror(errno));
         return 3;
     }
-    bool ok = emit_weights(mod, plan, &(ByteSink){.file = f}, error), written = !ferror(f);
+    bool ok = put_weights(t, &(ByteSink){.file = f}, error), written = !ferror(f);
     written = fclose(f) == 0 && written;
     if (!written)
         *error = STR("the weights cannot be written");
@@ -233,8 +250,8 @@ static int write_weights(Build *b, Module *mod, const Plan *plan)
 // ---- programs with their weights ---------------------------------------------------------------
 
 typedef struct Attached {
-    Module *mod;
-    const Plan *plan;
+    Texted of;
+    int64_t size; // of the weights
     const unsigned char *program;
     size_t len;
     int64_t offset;
@@ -251,7 +268,7 @@ static bool put_attached(void *user, void *file, Str *error)
         const uint64_t left = (uint64_t)w->offset - out.put;
         ok = sink_put(&out, zeros, left < sizeof zeros ? left : sizeof zeros);
     }
-    ok = ok && emit_weights(w->mod, w->plan, &(ByteSink){.file = file}, error);
+    ok = ok && put_weights(&w->of, &(ByteSink){.file = file}, error);
     w->unread = !ok && !ferror(file);
     return ok;
 }
@@ -321,7 +338,7 @@ static bool make_and_put(void *user, void *file, Str *error)
     Build *b = m->b;
     Attached *w = &m->weights;
     FileView view;
-    const int64_t expected = attach_expected(w->plan->weights_size, b->ncpus);
+    const int64_t expected = attach_expected(w->size, b->ncpus);
     const pid_t writer = begin_weights(m, expected, file);
     m->status = toolchain_compile(b, m->built);
     double since = stage_clock();
@@ -332,7 +349,7 @@ static bool make_and_put(void *user, void *file, Str *error)
     w->program = program;
     w->len = view.len;
     file_close(&view);
-    w->offset = attach_to(program, w->len, w->plan->weights_size);
+    w->offset = attach_to(program, w->len, w->size);
     m->fits = w->offset >= 0;
     bool done = m->fits;
     if (done && written && w->offset == expected)
@@ -353,7 +370,7 @@ static int include_weights(Build *b, const Attached *w, EmitOptions *emit, const
     blob_print(&blobs, b->prefix, "weights", emit->weights_path);
     if (emit->image_path)
         blob_print(&blobs, b->prefix, "image", emit->image_path);
-    int status = write_weights(b, w->mod, w->plan);
+    int status = write_weights(b, &w->of);
     status = status ? status : build_write_text(b, within(b, "_blobs.c"), &blobs);
     buf_free(&blobs);
     status = status ? status : toolchain_compile(b, built);
@@ -365,7 +382,7 @@ static int make_program(Build *b, const Attached *w, EmitOptions *emit, const ch
     Making m = {.b = b, .weights = *w, .built = built};
     Buf script = {0};
     Str error = STR_NONE;
-    attach_print_script(&script, attach_expected(w->plan->weights_size, b->ncpus));
+    attach_print_script(&script, attach_expected(w->size, b->ncpus));
     int status = build_write_text(b, within(b, "_weights.ld"), &script);
     buf_free(&script);
     if (status)
@@ -417,7 +434,6 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;
     emit.grain = o->grain;
-    b->has_figures = figures_used(mod->steps);
     emit.libraries = libraries_flags(mod, b->arena);
     uint32_t n = libraries_of(mod, b->libraries);
     for (uint32_t i = 0; i < n; i++)
@@ -436,8 +452,8 @@ typedef struct Texts {
 
 static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
 {
-    int status = build_write_text(b, within(b, ".c"), &t->model);
-    if (!status && t->products.len) {
+    int status = 0;
+    if (t->products.len) {
         b->has_products = true;
         status = build_write_text(b, within(b, "_products.c"), &t->products);
     }
@@ -455,61 +471,114 @@ static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
     return status;
 }
 
-static int build(Build *b, Module *mod)
+static int plan_all(Build *b, const Texted *t)
 {
-    const CompileOptions *o = b->o;
+    const bool once = b->o->once;
     CompileReport *r = b->report;
-    b->has_lists = module_has_list_ports(mod);
-    b->custom = custom_sources(mod, b->arena, b->prefix, false);
-    b->custom_kernels = custom_sources(mod, b->arena, b->prefix, true);
-    double since = stage_clock();
-    Plan *plan = plan_module(mod, o->once ? CAMEO_PLAN_HASTE : CAMEO_PLAN_PATIENCE, b->arena);
-    if (plan->fault) {
-        r->error = str_of(plan->fault);
-        return 4;
+    for (uint32_t i = 0; i < t->n; i++) {
+        Lowered *l = &t->all[i];
+        l->plan = plan_module(l->mod, once ? CAMEO_PLAN_HASTE : CAMEO_PLAN_PATIENCE, b->arena);
+        if (l->plan->fault) {
+            r->error = str_of(l->plan->fault);
+            return 4;
+        }
     }
+    if (t->n > 1 && !lowered_share_weights(b->arena, t->all, t->n, &r->error))
+        return 1;
+    const Plan *plan = t->all[t->n - 1].plan;
     r->fixed = plan->fixed;
     r->peak = plan->peak;
     r->bound = plan->bound;
     r->weights_size = plan->weights_size;
-    EmitOptions emit = emit_options(b, mod, plan);
-    Texts t = {0};
+    return 0;
+}
+
+// The model's text as one of them has it; of what is around it, that of the last counts.
+static int emit_text(Build *b, const Lowered *l, EmitOptions *emit, Texts *t)
+{
+    const CompileOptions *o = b->o;
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
-    emit.blobs = linked || several ? &t.blobs : NULL;
-    emit.api = several ? &t.api : NULL;
-    emit.ncpus = several ? b->ncpus : 0;
-    Processor rows[MAX_CPUS];
-    emit.rows = rows;
-    emit.nrows = processors_of(o->cpu, &o->tuned, rows);
+    emit->blobs = linked || several ? &t->blobs : NULL;
+    emit->api = several ? &t->api : NULL;
+    emit->rows = l->rows;
+    emit->nrows = l->n;
+    emit->kept =
+        !o->strict_fp && products_kept(l->mod) && shelf_products(b, l->rows, l->first, l->n);
+    emit->products = linked && !several && !emit->kept ? &t->products : NULL;
+    emit->tiles = emit->products ? &t->tiles : NULL;
+    int status = 0;
+    if (o->device == ON_CUDA)
+        status = emit_cuda(b, l->mod, l->plan, emit, &t->model);
+    else if (!emit_c(l->mod, l->plan, emit, &t->model, &b->report->error))
+        status = 1;
+    return status ? status
+                  : build_write_text(b, str_printf(b->arena, "%s.c", l->source).at, &t->model);
+}
+
+static void free_texts(Texts *t)
+{
+    buf_free(&t->model);
+    buf_free(&t->products);
+    buf_free(&t->tiles);
+    buf_free(&t->blobs);
+    buf_free(&t->api);
+    *t = (Texts){0};
+}
+
+static void name_sources(Build *b, const Texted *t)
+{
+    for (uint32_t k = 0; k < t->n; k++) {
+        Lowered *l = &t->all[k];
+        l->source = k + 1 == t->n ? b->prefix : str_printf(b->arena, "%s_text%u", b->prefix, k).at;
+        for (uint32_t i = 0; i < l->n; i++) {
+            b->sources[l->first + i] = l->source;
+            b->variants[l->first + i] = i;
+        }
+    }
+}
+
+static int build(Build *b, const Texted *texted)
+{
+    const CompileOptions *o = b->o;
+    const Lowered *last = &texted->all[texted->n - 1];
+    CompileReport *r = b->report;
+    b->has_lists = module_has_list_ports(last->mod);
+    b->custom = custom_sources(last->mod, b->arena, b->prefix, false);
+    b->custom_kernels = custom_sources(last->mod, b->arena, b->prefix, true);
+    double since = stage_clock();
+    int status = plan_all(b, texted);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < texted->n; i++)
+        b->has_figures |= figures_used(texted->all[i].mod->steps);
+    EmitOptions emit = emit_options(b, last->mod, last->plan);
+    Texts t = {0};
+    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
+    emit.ncpus = b->ncpus > 1 ? b->ncpus : 0;
     b->shelf = linked && !o->keep ? shelf_folder(b->arena) : NULL;
     emit.beside = linked && o->device == ON_CPU;
-    emit.kept = !o->strict_fp && products_kept(mod) && shelf_products(b, rows, emit.nrows);
-    emit.products = linked && !several && !emit.kept ? &t.products : NULL;
-    emit.tiles = emit.products ? &t.tiles : NULL;
-    int status = o->device == ON_CUDA ? emit_cuda(b, mod, plan, &emit, &t.model)
-                 : emit_c(mod, plan, &emit, &t.model, &r->error) ? 0
-                                                                 : 1;
+    name_sources(b, texted);
+    for (uint32_t i = 0; i < texted->n && !status; i++) {
+        free_texts(&t);
+        status = emit_text(b, &texted->all[i], &emit, &t);
+    }
     if (!status && (emit.weights == WEIGHTS_INCBIN || emit.weights == WEIGHTS_FILE))
-        status = write_weights(b, mod, plan);
+        status = write_weights(b, texted);
     if (!status)
         status = write_texts(b, &emit, &t);
     stage_end(b->arena, &r->stages, "text", &since);
     if (!status)
-        status = finish(b, &(Attached){.mod = mod, .plan = plan}, &emit);
-    buf_free(&t.model);
-    buf_free(&t.products);
-    buf_free(&t.tiles);
-    buf_free(&t.blobs);
-    buf_free(&t.api);
+        status = finish(b, &(Attached){.of = *texted, .size = last->plan->weights_size}, &emit);
+    free_texts(&t);
     return status;
 }
 
 // Which processors: one where the text is one (it is to be compiled elsewhere, or kernels run on a
 // device).
-static int choose_processors(Build *b, CompileOptions *o)
+static int choose_processors(Build *b, const Model *m, CompileOptions *o)
 {
     int status = o->cpu && o->kind != EMIT_C ? toolchain_find_compiler(b) : 0;
-    status = status ? status : cpus_resolve(b, &o->cpu);
+    status = status ? status : cpus_resolve(b, m, &o->cpu);
     if (status)
         return status;
     const bool several = o->cpu && strchr(o->cpu, ',') && o->kind != EMIT_C;
@@ -537,19 +606,21 @@ int compile_model(Model *m, const CompileOptions *options, Diags *diags, Compile
     *report = (CompileReport){0};
     CompileOptions with = *options, *o = &with;
     Build b = {.arena = m->arena, .o = o, .report = report, .dir = o->keep};
-    int status = choose_processors(&b, o);
+    int status = choose_processors(&b, m, o);
     if (status)
         return status;
-    Module *mod = compile_to_module(m, o, diags, report);
-    if (!mod) // no diagnostic: an option does not fit the model
-        return report->bug ? 4 : report->error.len && !diags->errors ? 2 : 1;
+    Lowered all[MAX_CPUS];
+    Texted texted = {.all = all};
+    status = lower_for_processors(&b, m, diags, all, &texted.n);
+    if (status)
+        return status;
     b.cache = o->no_cache ? NULL : cache_open(m->arena);
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, names_symbols(m, o));
     bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
                         : dir_temporary(m->arena, &b.dir, &report->error);
     if (!made)
         return 3;
-    status = build(&b, mod);
+    status = build(&b, &texted);
     if (!o->keep)
         dir_remove(b.dir);
     return status;

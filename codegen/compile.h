@@ -59,6 +59,9 @@ typedef struct CompileOptions {
     // false: an error was reported.
     bool (*rewrite)(void *rewriter, Model *m, Diags *diags);
     void *rewriter;
+    // Tells `rewriter` before that for which processor, the best of those that the model is lowered
+    // for. NULL: it does not ask.
+    void (*aim)(void *rewriter, const Processor *best);
     bool wide; // what the rewritten model has in bfloat16 may stay float32 within a kernel
 } CompileOptions;
 

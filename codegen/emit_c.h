@@ -41,8 +41,8 @@ typedef struct EmitOptions {
 bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *error);
 // The header that belongs to it.
 void emit_header(const EmitOptions *o, Buf *out);
-// The bytes of the blob, at the plan's offsets. false with *error where one cannot be read or
-// written.
+// The bytes of the blob, at the plan's offsets: of several modules that share one, in their order
+// (codegen/lowered.h). false with *error where one cannot be read or written.
 bool emit_weights(Module *mod, const Plan *plan, ByteSink *out, Str *error);
 // Bytes of all weights as C arrays would hold them.
 bool weights_fit_arrays(const Module *mod, const Plan *plan);

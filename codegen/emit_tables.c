@@ -59,10 +59,10 @@ bool emit_weights(Module *mod, const Plan *plan, ByteSink *out, Str *error)
     *error = (Str){0};
     bool ok = true;
     for (BufferId b = 1; ok && b < mod->buffers.len; b++)
-        if (plan->place[b] == PLACE_WEIGHT)
+        if (plan->place[b] == PLACE_WEIGHT && !(plan->elsewhere && plan->elsewhere[b]))
             ok = pad_to(out, plan->weight_offset[b]) &&
                  put_weight(mod, buffer_at(mod, b), out, error);
-    ok = ok && pad_to(out, plan->weights_size);
+    ok = ok && pad_to(out, plan->weights_end);
     if (!ok && !error->len)
         *error = STR("the weights cannot be written");
     return ok;

@@ -170,7 +170,7 @@ static void place_buffers(Lives *l)
         else
             vec_push(l->arena, &p->planned, b);
     }
-    p->weights_size = weights;
+    p->weights_size = p->weights_end = weights;
     for (BufferId b = 1; b < l->mod->buffers.len; b++) {
         const BufferId at = buffer_at(l->mod, b)->in_place;
         p->place[b] = at ? p->place[at] : p->place[b];

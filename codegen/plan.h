@@ -25,7 +25,9 @@ typedef struct Plan {
     int64_t peak;           // bytes of the arena, where fixed
     int64_t bound;          // no plan can need less
     int64_t *weight_offset; // by BufferId, within the blob
-    int64_t weights_size;
+    int64_t weights_size;   // of the blob
+    int64_t weights_end;    // of what this module has of it (codegen/lowered.h); else the same
+    const bool *elsewhere;  // by BufferId: another module puts it there; NULL: none does
     const char *fault; // a module that cannot be planned: a bug of a lowering
 } Plan;
 

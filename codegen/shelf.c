@@ -62,23 +62,25 @@ static bool agree(const Processor *rows, uint32_t n)
     return true;
 }
 
-bool shelf_products(Build *b, const Processor *rows, uint32_t n)
+bool shelf_products(Build *b, const Processor *rows, uint32_t first, uint32_t n)
 {
-    bool all = b->shelf && n == b->ncpus && agree(rows, n) && toolchain_find_compiler(b) == 0;
+    bool all =
+        b->shelf && first + n <= b->ncpus && agree(rows, n) && toolchain_find_compiler(b) == 0;
     for (uint32_t i = 0; all && i < n; i++) {
+        const uint32_t cpu = first + i;
         Buf text[2] = {{0}, {0}};
         products_of_target(&rows[i], &text[0], &text[1]);
         for (int k = 0; k < 2; k++) {
             Job job;
-            toolchain_kept_job(b, k == 0, i, &job);
-            b->kept[i][k] = shelf_find(b, job.argv, text_of(&text[k]));
+            toolchain_kept_job(b, k == 0, cpu, &job);
+            b->kept[cpu][k] = shelf_find(b, job.argv, text_of(&text[k]));
         }
-        all = b->kept[i][0] && b->kept[i][1];
+        all = b->kept[cpu][0] && b->kept[cpu][1];
         buf_free(&text[0]);
         buf_free(&text[1]);
     }
     if (!all)
-        memset(b->kept, 0, sizeof b->kept);
+        memset(b->kept[first], 0, n * sizeof *b->kept);
     return all;
 }
 

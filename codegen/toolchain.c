@@ -65,7 +65,7 @@ int toolchain_find_compiler(Build *b)
 // the model was compiled for.
 typedef enum Unit { KERNELS, TILES, BESIDE } Unit;
 
-static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **argv)
+static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
 {
     const CompileOptions *o = b->o;
     uint32_t n = 0;
@@ -86,8 +86,8 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
         argv[n++] = "-fno-ipa-cp-clone";
         argv[n++] = "-fno-version-loops-for-strides";
     }
-    if (unit != BESIDE && cpu)
-        argv[n++] = cpu;
+    if (unit != BESIDE)
+        n += cpus_flags(b->arena, b->cpus[cpu], argv + n);
 #if defined(__x86_64__) // clang takes half of a vector for loops, of float64 too few numbers
     if (unit == KERNELS && b->has_figures && strstr(b->cc, "clang"))
         argv[n++] = "-mprefer-vector-width=512";
@@ -99,7 +99,7 @@ static uint32_t add_flags(Build *b, Unit unit, const char *cpu, const char **arg
 static uint32_t compile_command(Build *b, Unit unit, uint32_t cpu, const char *source,
                                 const char *object, const char **argv)
 {
-    uint32_t n = add_flags(b, unit, cpus_flag(b->arena, b->cpus[cpu]), argv);
+    uint32_t n = add_flags(b, unit, cpu, argv);
     argv[n++] = "-c";
     argv[n++] = source;
     argv[n++] = "-o";
@@ -266,13 +266,13 @@ static void define(Job *job, const char *what)
 static void add_models(Build *b, Jobs *jobs)
 {
     if (b->ncpus == 1) {
-        Job *job = add_job(b, jobs, KERNELS, b->prefix);
+        Job *job = add_job(b, jobs, KERNELS, b->sources[0]);
         if (b->kept[0][0])
             define(job, target_define(b, 0));
         return;
     }
     for (uint32_t i = b->ncpus; i-- > 0;) {
-        Job *job = add_job(b, jobs, KERNELS, b->prefix);
+        Job *job = add_job(b, jobs, KERNELS, b->sources[i]);
         job->object = str_printf(b->arena, "%s_%u.o", b->prefix, i).at;
         uint32_t n = compile_command(b, KERNELS, i, job->source, job->object, job->argv);
         static const char *const outer[] = {"program", "lacks"};
@@ -280,9 +280,9 @@ static void add_models(Build *b, Jobs *jobs)
             job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],
                                         b->prefix, outer[k], i)
                                  .at;
-        job->argv[n++] = str_printf(b->arena, "-DCAMEO_VARIANT=%u", i).at;
+        job->argv[n++] = str_printf(b->arena, "-DCAMEO_VARIANT=%u", b->variants[i]).at;
         job->argv[n] = NULL;
-        if (b->kept[0][0])
+        if (b->kept[i][0])
             define(job, target_define(b, i));
     }
     add_job(b, jobs, BESIDE, with(b, "_api"));
@@ -346,8 +346,8 @@ static int link_program(Build *b, const Jobs *objects, const char *out)
         argv[n++] = "-shared";
     for (uint32_t i = 0; i < objects->len; i++)
         argv[n++] = objects->at[i].object;
-    for (uint32_t i = 0; i < b->ncpus && b->kept[0][0]; i++)
-        for (int k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < b->ncpus; i++)
+        for (int k = 0; k < 2 && b->kept[i][0]; k++)
             argv[n++] = b->kept[i][k];
     argv[n++] = "-Wl,--gc-sections";
     if (b->attaches)

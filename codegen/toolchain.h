@@ -16,6 +16,9 @@ typedef struct Build {
     const char *dir, *prefix, *cc;
     const char *cpus[MAX_CPUS];           // codegen/cpus.h; the first is the least
     uint32_t ncpus;                       // at least 1
+    bool may_leave;                       // out those for words that the model may not need
+    const char *sources[MAX_CPUS];        // the model's text for each, without ".c"
+    uint32_t variants[MAX_CPUS];          // which of the text's processors each one is
     bool has_lists;                       // among inputs and outputs
     bool has_blobs;                       // PREFIX_blobs.c holds what the program includes as bytes
     bool has_products;                    // PREFIX_products.c holds the functions of products
@@ -27,7 +30,7 @@ typedef struct Build {
     Buf *described;                       // the compiler and the machine, once asked for
     Buf *compiler;                        // the compiler alone, by no path
     const char *shelf;                    // units that came with Cameo (codegen/shelf.h); NULL
-    const char *kept[MAX_CPUS][2];        // of these tiles and products; NULL: not all are there
+    const char *kept[MAX_CPUS][2];        // of these tiles and products; NULL: not there
     CustomSources custom, custom_kernels; // of C functions, of kernels on a device
     const Library *libraries[MAX_LIBRARIES + 1];
 } Build;

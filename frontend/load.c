@@ -62,6 +62,20 @@ Model *load_text(Arena *a, const char *path, Str text, Diags *diags, int *exit_s
     return m;
 }
 
+Model *load_copy(Arena *a, const Model *m, Diags *diags)
+{
+    const ImportLimits limits = import_limits_default();
+    Str bytes = {(const char *)m->view.at, m->view.len};
+    Model *copy = is_text(m->path, bytes) ? text_parse(a, m->path, bytes, diags)
+                                          : import_onnx(a, m->path, &m->view, &limits, diags);
+    if (!copy)
+        return NULL;
+    copy->view = m->view;
+    copy->config = m->config;
+    copy->contracts = m->contracts;
+    return copy;
+}
+
 void load_close(Model *m)
 {
     FileView view = m->view;

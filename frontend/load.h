@@ -15,6 +15,9 @@ Model *load_model_within(Arena *a, const char *path, const ImportLimits *limits,
 // The text of a model that stands in memory, as an editor holds it: `path` is for locations, its
 // ending for the form, and its folder for external data. The text has to stay as long as the model.
 Model *load_text(Arena *a, const char *path, Str text, Diags *diags, int *exit_status);
+// The model of the same bytes once more, as it was when loaded; it reads what `m` has mapped, and
+// is closed before that (model_close). NULL with diagnostics.
+Model *load_copy(Arena *a, const Model *m, Diags *diags);
 void load_close(Model *m);
 
 #endif

@@ -21,14 +21,17 @@ bool precision_of(const char *name, ConvertOptions *o)
     return false;
 }
 
+static void aim(void *precision, const Processor *best)
+{
+    Precision *p = precision;
+    p->halves = (ConvertHalves){best->halves, best->copied, processor_has_words(best)};
+}
+
 static bool rewrite(void *precision, Model *m, Diags *diags)
 {
     Precision *p = precision;
     ConvertOptions *o = &p->convert;
     ConvertReport r;
-    Processor rows[MAX_CPUS];
-    const Processor *best = &rows[processors_of(p->compile->cpu, &p->compile->tuned, rows) - 1];
-    p->halves = (ConvertHalves){best->halves, best->copied, processor_has_words(best)};
     o->halves = m->for_device ? NULL : &p->halves;
     o->in_memory = true;
     o->target = target_find(m->for_device ? STR("cuda-sm90") : STR("cpu-x86-64"));
@@ -39,8 +42,8 @@ bool precision_compile(const char *name, Precision *p, CompileOptions *o)
 {
     if (strcmp(name, "f32") == 0)
         return true;
-    p->compile = o;
     o->rewrite = rewrite;
+    o->aim = aim;
     o->rewriter = p;
     o->wide = true;
     return precision_of(name, &p->convert);

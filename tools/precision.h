@@ -15,7 +15,6 @@ bool precision_of(const char *name, ConvertOptions *o);
 typedef struct Precision {
     ConvertOptions convert;
     ConvertHalves halves;
-    const CompileOptions *compile;
 } Precision;
 
 // Has the compiler convert the model, once it has been through the graph's passes; `f32`: not.
