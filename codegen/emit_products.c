@@ -10,6 +10,7 @@
 #include "codegen/cpu/pixel_byte_windows.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/pixel_windows.h"
+#include "codegen/cpu/pixel_winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/units.h"
@@ -80,6 +81,7 @@ typedef struct Wants {
     bool packed, split, products, windows; // products, windows: of bytes
     bool halves, registers;                // products of bfloat16; in matrix registers
     bool planes, byte_planes;              // windows in pixels, and those of bytes
+    bool pixel_tiles;                      // convolutions in pixels by Winograd's tiles
     bool forms[SPLIT_FORM + 1], wide;
     uint32_t narrow, pixels; // kinds, a bit each
 } Wants;
@@ -95,6 +97,7 @@ static Wants wants_of(const Step *s)
     w.planes = pixel_windows_any(s);
     w.byte_planes = pixel_byte_windows_any(s);
     w.pixels = pixel_convs_kinds(s);
+    w.pixel_tiles = pixel_winograd_any(s);
     w.wide = wide_used(s);
     for (ConvForm f = ANY_FORM; f <= SPLIT_FORM; f++)
         w.forms[f] = uses_convolutions(s, f);
@@ -105,7 +108,7 @@ static Wants wants_of(const Step *s)
 static Wants wants_all(void)
 {
     Wants w = {.packed = true, .split = true, .products = true, .windows = true, .halves = true};
-    w.registers = w.wide = true;
+    w.registers = w.wide = w.pixel_tiles = true;
     w.narrow = w.pixels = UINT32_MAX;
     memset(w.forms, true, sizeof w.forms);
     return w;
@@ -150,6 +153,8 @@ static uint32_t list_parts(const Wants *w, const char **parts)
         parts[n++] = "cameo_pixel_fused.h";
     if (w->pixels)
         parts[n++] = "cameo_pixel_few.h";
+    if (w->pixel_tiles)
+        parts[n++] = "cameo_pixel_winograd.h";
     if (w->planes)
         parts[n++] = "cameo_pixel_windows.h";
     if (w->halves)

@@ -2,6 +2,7 @@
 
 #include "tools/report.h"
 #include "base/json.h"
+#include "codegen/cpu/pixel_winograd.h"
 #include "codegen/cpu/split_conv.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/count.h"
@@ -49,6 +50,13 @@ static void put_cycles(Json *j, const Conv *c)
     json_end_object(j);
 }
 
+static double error_of(const Conv *c, int64_t channels)
+{
+    if (c->pixels && c->pixels->tiles)
+        return PIXEL_WINOGRAD_ERROR;
+    return c->split ? split_conv_error(c) : winograd_error(c, channels);
+}
+
 // Each convolution: the kernel, its nodes, the form and what it was chosen by.
 static void put_convolutions(Json *j, const Model *m, const Step *s)
 {
@@ -67,7 +75,7 @@ static void put_convolutions(Json *j, const Model *m, const Step *s)
             if (o->conv->cost[0] > 0)
                 put_cycles(j, o->conv);
             json_key(j, "error_rms");
-            json_num(j, split ? split_conv_error(o->conv) : winograd_error(o->conv, channels));
+            json_num(j, error_of(o->conv, channels));
             json_put_str(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
             json_end_object(j);
         }

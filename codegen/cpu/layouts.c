@@ -3,6 +3,8 @@
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/laid.h"
 #include "codegen/cpu/pixel_conv.h"
+#include "codegen/cpu/pixel_finish.h"
+#include "codegen/cpu/pixel_winograd.h"
 #include "passes/solver/labels.h"
 
 #include <string.h>
@@ -538,8 +540,6 @@ static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId l
     to->wide = l->how->wide;
     to->part = site->part;
     to->columns = to->part ? PIXEL_PANEL : lanes_of(l, site);
-    if (!pixel_conv_pack(mod, c, &site->weights, to, error))
-        return false;
     to->border = to->few ? pixel_conv_border(to) : l->values[c->x->buffer].border;
     to->lines = to->in[0] + 2 * to->border;
     to->across = to->in[1] + 2 * to->border;
@@ -548,8 +548,13 @@ static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId l
     c->reduce = expr_map(mod, c->reduce, &r->map);
     c->x = expr_map(mod, c->x, &r->map);
     c->store = site->store;
+    to->filled = (to->channels + to->columns - 1) / to->columns * to->columns;
+    if (c->bytes && !pixel_conv_pack(mod, c, &site->weights, to, error)) // sums read its totals
+        return false;
     pixel_conv_finish(mod, site->step->kernel, c, to);
-    return true;
+    if (pixel_winograd_choose(mod, c, to, l->how))
+        return pixel_winograd_pack(mod, c, &site->weights, to, error);
+    return c->bytes || pixel_conv_pack(mod, c, &site->weights, to, error);
 }
 
 static bool rewrite(Layouts *l, Site *site, Str *error)
@@ -630,7 +635,7 @@ static bool is_blank(Layouts *l, BufferId b, uint32_t made)
     const DType t = buffer_at(l->mod, v->in[PIXELS])->dtype;
     if (t != DT_BF16 || v->dims[1] % pixel_lanes(t) == 0)
         return false;
-    return made == PLANES || !v->maker->pixels || !pixel_conv_fills(l->mod, v->maker->pixels);
+    return made == PLANES || !v->maker->pixels || !pixel_finish_fills(l->mod, v->maker->pixels);
 }
 
 static bool apply(Layouts *l, Str *error)

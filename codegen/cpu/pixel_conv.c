@@ -10,6 +10,7 @@
 #include "codegen/cpu/pixel_finish.h"
 #include "codegen/cpu/pixel_gather.h"
 #include "codegen/cpu/pixel_windows.h"
+#include "codegen/cpu/pixel_winograd.h"
 #include "codegen/parts.h"
 
 #include <math.h>
@@ -145,7 +146,6 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
 {
     const Buffer *b = buffer_at(mod, c->w->buffer);
     const void *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
-    to->filled = (to->channels + to->columns - 1) / to->columns * to->columns;
     if (from && to->windows) {
         const bool packed = c->bytes ? pixel_byte_windows_pack(mod, c, w, from, to)
                                      : pixel_windows_pack(mod, w, from, to);
@@ -471,8 +471,8 @@ uint32_t pixel_convs_kinds(const Step *s)
 static void print_begin(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
-    if (c->windows) {
-        pixel_windows_print_begin(p, conv);
+    if (c->windows || c->tiles) {
+        (c->windows ? pixel_windows_print_begin : pixel_winograd_print_begin)(p, conv);
         return;
     }
     const char *kind = c->dtype == DT_BF16 ? "BF16" : c->dtype == DT_U8 ? "U8" : "S8";
@@ -589,23 +589,34 @@ static const char *print_down(Printer *p, BufferId b)
     return print_index_bare(p, poly_scale(p->mod->polys, pixels, PIXEL_BYTES));
 }
 
-void pixel_conv_begin_fused(Printer *p, const Conv *conv, const Expr *added)
+void pixel_conv_begin_y(Printer *p, const Conv *conv, const Expr *added, const char *name,
+                        const char *more)
 {
     const PixelConv *c = conv->pixels;
-    print_line(p, "if (h.exact) {");
-    p->indent++;
     print_line(p, "const int64_t i%u = 0, i%u = 0, i%u = 0;", c->n[0], c->n[1], c->lane);
     bind_first(p, c, 1);
     const BufferId y = conv->store->buffer;
-    print_line(p, "const cameo_pixel_fuse fuse = {(char *)&%s, %s%s, %s, %s};",
+    print_line(p, "const %s = {(char *)&%s, %s%s, %s, %s%s};", name,
                print_element(p, y, conv->store->at), added ? "(const char *)&" : "NULL",
                added ? print_element(p, added->buffer, added->at) : "", print_down(p, y),
-               added ? print_down(p, added->buffer) : "0");
+               added ? print_down(p, added->buffer) : "0", more);
+}
+
+void pixel_conv_end_y(Printer *p, const Conv *conv)
+{
+    bind_first(p, conv->pixels, -1);
+}
+
+void pixel_conv_begin_fused(Printer *p, const Conv *conv, const Expr *added)
+{
+    print_line(p, "if (h.exact) {");
+    p->indent++;
+    pixel_conv_begin_y(p, conv, added, "cameo_pixel_fuse fuse", "");
 }
 
 void pixel_conv_end_fused(Printer *p, const Conv *conv)
 {
-    bind_first(p, conv->pixels, -1);
+    pixel_conv_end_y(p, conv);
     print_line(p, "continue;");
     p->indent--;
     print_line(p, "}");
@@ -660,8 +671,8 @@ static void print_overlapping(Printer *p, const Conv *conv, const char *from, co
 static void print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
-    if (c->windows) {
-        pixel_windows_print_units(p, conv, from, to);
+    if (c->windows || c->tiles) {
+        (c->windows ? pixel_windows_print_units : pixel_winograd_print_units)(p, conv, from, to);
         return;
     }
     const char *sums = bytes_name(p, c->sums);
@@ -677,7 +688,7 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
 static Index work_of(Printer *p, const PixelConv *c)
 {
     const int64_t sums = c->out[0] * c->out[1] * c->filled;
-    const int64_t taps = c->taps[0] * c->taps[1];
+    const int64_t taps = c->tiles ? 4 : c->taps[0] * c->taps[1]; // 16 products for 4 places
     const int64_t lanes = pixel_lanes(c->dtype);
     const int64_t macs = c->anywhere ? WORD_MACS * lanes * 2 / PIXEL_BYTES : MACS;
     const int64_t products = c->windows ? taps * macs / MACS_APART : c->planes * lanes * taps;
@@ -688,6 +699,8 @@ static const char *units_of(const PixelConv *c)
 {
     if (c->windows && c->dtype != DT_BF16)
         return "cameo_pixel_byte_units(&h)";
+    if (c->tiles)
+        return "cameo_pixel_winograd_units(&h)";
     return c->windows ? "cameo_pixel_windows_units(&h)" : "cameo_pixel_units(&h)";
 }
 
@@ -765,29 +778,4 @@ void pixel_conv_print(Printer *p, const Kernel *k, const Conv *conv)
     p->indent--;
     print_line(p, "}");
     nest_end(p, &outer);
-}
-
-// ---- channels that fill up a block -------------------------------------------------------------
-
-// Sums, tables and other values in pixels are 0 there; what else is read by its channel is not.
-static const Expr *nothing(void *context, const Expr *e)
-{
-    const Tables *t = context;
-    if (e->kind != EX_LOAD)
-        return NULL;
-    const bool zero =
-        e->buffer == t->c->sums || e->rank == 5 || e->at[0] == pixel_conv_channel(t->mod, t->c);
-    return zero ? expr_const(t->mod, e->dtype, (Scalar){0}) : NULL;
-}
-
-bool pixel_conv_fills(Module *mod, const PixelConv *c)
-{
-    const Expr *e = c->store->value;
-    if (e->kind == EX_CAST && e->a->dtype == DT_F32)
-        e = e->a;
-    Tables t = {.mod = mod, .c = c};
-    ExprMap map = {&t, nothing, NULL};
-    Scalar v;
-    e = expr_map(mod, e, &map);
-    return e->dtype == DT_F32 && expr_number(e, &v) && v.f == 0;
 }

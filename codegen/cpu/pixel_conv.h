@@ -36,6 +36,7 @@ typedef struct PixelConv {
     bool anywhere;   // rows of products lie anywhere, nothing is gathered for them
     int64_t overlap; // steps of k from which on a turn is multiplied beside the one before
     bool overlaps;   // it has so many
+    int64_t tiles;   // of a block, where it goes by tiles (pixel_winograd.h); 0: directly
     int64_t part;    // lanes of one pixel that it makes, all its channels; 0: whole pixels
     BufferId packed, sums;
     LoopId block, lane, n[2], at;  // variables of y; where sums of a row begin
@@ -60,21 +61,24 @@ Index pixel_conv_channel(Module *mod, const PixelConv *c);
 BufferId pixel_conv_table(Module *mod, const PixelConv *c, const Expr *e);
 // The border that x must have for it.
 int64_t pixel_conv_border(const PixelConv *c);
-// Packs the weights, to->columns being set; false with *error where they cannot be read.
+// Packs the weights, to->columns and filled being set; false with *error where they cannot be read.
 bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to, Str *error);
-// Are channels that fill up the last block 0 where everything around them is? After
-// pixel_conv_finish.
-bool pixel_conv_fills(Module *mod, const PixelConv *c);
 // Makes the kernel one: its body, whose store and sum stand in `c` and whose x lies in pixels with
-// to->border. to->block, lane and n are set. Constants of a channel become tables.
+// to->border. Weights of bytes are packed before. to->block, lane and n are set. Constants of a
+// channel become tables.
 void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to);
 
 void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u);
 // Channels of a block that are there, in whole vectors. Sums of others are what is stored of them:
-// nobody reads these, or they were made 0 and pixel_conv_fills holds.
+// nobody reads these, or they were made 0 and pixel_finish_fills holds.
 int64_t pixel_conv_lanes(const PixelConv *c);
 // What is done to the sums of places low .. high of a row: block, n[0] and at are declared.
 void pixel_conv_print_piece(Printer *p, const Conv *c);
+// Where y lies, and what is added (NULL: nothing), as `name`: the first place of a block, and bytes
+// from line to line; `more` stands behind them. Variables of y are 0 until the end of it.
+void pixel_conv_begin_y(Printer *p, const Conv *conv, const Expr *added, const char *name,
+                        const char *more);
+void pixel_conv_end_y(Printer *p, const Conv *conv);
 // Around what finishes sums in registers (runtime/cameo_pixel_fused.h), which reads `fuse`: places
 // of y, and of what is added, NULL: nothing, whose variables are 0 in between.
 void pixel_conv_begin_fused(Printer *p, const Conv *conv, const Expr *added);

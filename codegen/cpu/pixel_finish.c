@@ -168,6 +168,13 @@ static void print_finish(Printer *p, const Conv *conv)
         print_line(p, "cameo_pixel_finish(&%s, &%s, high - low, &ends);", to, sums);
 }
 
+void pixel_finish_begin_y(Printer *p, const Conv *conv, const char *name)
+{
+    const PixelFinish *f = conv->pixels->finish;
+    pixel_conv_begin_y(p, conv, f->added, name, f->silu ? ", 1" : ", 0");
+    print_ends(p, conv->pixels);
+}
+
 void pixel_finish_print_fused(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
@@ -192,4 +199,29 @@ void pixel_finish_print(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, -1);
     if (c->finish->silu)
         print_line(p, "#endif");
+}
+
+// ---- channels that fill up a block -------------------------------------------------------------
+
+// Sums, tables and other values in pixels are 0 there; what else is read by its channel is not.
+static const Expr *nothing(void *context, const Expr *e)
+{
+    const Terms *t = context;
+    if (e->kind != EX_LOAD)
+        return NULL;
+    const bool zero =
+        e->buffer == t->c->sums || e->rank == 5 || e->at[0] == pixel_conv_channel(t->mod, t->c);
+    return zero ? expr_const(t->mod, e->dtype, (Scalar){0}) : NULL;
+}
+
+bool pixel_finish_fills(Module *mod, const PixelConv *c)
+{
+    const Expr *e = c->store->value;
+    if (e->kind == EX_CAST && e->a->dtype == DT_F32)
+        e = e->a;
+    Terms t = {.mod = mod, .c = c};
+    ExprMap map = {&t, nothing, NULL};
+    Scalar v;
+    e = expr_map(mod, e, &map);
+    return e->dtype == DT_F32 && expr_number(e, &v) && v.f == 0;
 }

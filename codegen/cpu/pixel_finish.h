@@ -14,5 +14,11 @@ PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e);
 void pixel_finish_print(Printer *p, const Conv *c);
 // The same from registers, of tiles t and t + 1 of a block, where the program's vectors multiply.
 void pixel_finish_print_fused(Printer *p, const Conv *conv);
+// What a form of its own reads, up to pixel_conv_end_y: as `name` what pixel_conv_begin_y says and
+// whether it is silu, and `ends`.
+void pixel_finish_begin_y(Printer *p, const Conv *conv, const char *name);
+// Are channels that fill up the last block 0 where everything around them is? After
+// pixel_conv_finish.
+bool pixel_finish_fills(Module *mod, const PixelConv *c);
 
 #endif

@@ -1,0 +1,194 @@
+// How many tiles are a block: what is made of them, and a panel that passes, take three quarters of
+// the second cache. More of them would only make units fewer; fewer read all weights more often.
+
+#include "codegen/cpu/pixel_winograd.h"
+
+#include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_finish.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    SIDE = 4,
+    NUMBERS = SIDE * SIDE, // of a tile
+    TAPS = 3,
+    WINDOW = TAPS * TAPS,
+    TILE = 16,  // columns of a tile of weights, words of a pixel
+    LANES = 32, // of a pixel
+    LEAST_TILES = 16,
+    MOST_TILES = 56,
+    FEW_PANELS = 2,        // that are a unit, since x would be made again for each
+    SUMS = 8 * PIXEL_PANEL // of a number, of a group of tiles
+};
+
+// ---- choosing ----------------------------------------------------------------------------------
+
+static int64_t tiles_of(const PixelConv *c)
+{
+    return (c->out[0] + 1) / 2 * ((c->out[1] + 1) / 2);
+}
+
+// Of words; so many rows of the first factor, in groups of at least four, by as many vectors of
+// columns. Bytes are those of weights.
+static double cycles(const Processor *cpu, double share, double rows, double words, double columns)
+{
+    const double vectors = ceil(columns / TILE), all = fmax(ceil(rows / 2) * 2, 4);
+    const double each = cpu->products * cpu->halves / 2 * share;
+    return fmax(all * words * vectors / each, words * vectors * PIXEL_BYTES / cpu->bytes);
+}
+
+// Operations on vectors for what is made of a tile's pixels of a plane, and of its sums of a panel.
+enum { MOVES_OF_X = 150, MOVES_OF_Y = 150 };
+
+static void expect(const PixelConv *c, const Processor *cpu, double cost[2])
+{
+    const double channels = (double)c->channels, tiles = (double)tiles_of(c);
+    const double planes = (double)c->planes, places = (double)(c->out[0] * c->out[1]);
+    const double words = TILE * (planes - 1) + (double)c->words;
+    const double moves = planes * MOVES_OF_X + ceil(channels / PIXEL_PANEL) * MOVES_OF_Y;
+    cost[0] = cycles(cpu, cpu->direct, places, WINDOW * words, channels);
+    cost[1] = cycles(cpu, cpu->transformed, tiles, NUMBERS * TILE * planes, channels) +
+              tiles * moves / cpu->moves;
+}
+
+static int64_t tile_size(const PixelConv *c)
+{
+    return (NUMBERS * c->planes + 1) * PIXEL_BYTES;
+}
+
+// Blocks as large as each other.
+static int64_t block_of(const PixelConv *c, const Processor *cpu)
+{
+    const int64_t panel = NUMBERS * c->planes * PIXEL_BYTES * PIXEL_PANEL, tiles = tiles_of(c);
+    int64_t most = ((int64_t)cpu->second * 3 / 4 - panel) / tile_size(c);
+    most = most < LEAST_TILES ? LEAST_TILES : most > MOST_TILES ? MOST_TILES : most;
+    const int64_t blocks = (tiles + most - 1) / most;
+    return (tiles + blocks - 1) / blocks;
+}
+
+static bool allows(const PixelConv *c)
+{
+    bool fits = c->dtype == DT_BF16 && c->anywhere && !c->windows && !c->few && !c->part &&
+                c->finish && c->columns == PIXEL_PANEL;
+    for (int i = 0; i < 2; i++)
+        fits &= c->taps[i] == TAPS && c->stride[i] == 1 && c->dilation[i] == 1;
+    return fits;
+}
+
+bool pixel_winograd_choose(Module *mod, Conv *c, PixelConv *to, const ConvChoice *how)
+{
+    if (how->direct || !allows(to))
+        return false;
+    expect(to, how->cpu, c->cost);
+    if (!how->tile && c->cost[1] >= c->cost[0])
+        return false;
+    c->tile = 2;
+    to->tiles = block_of(to, how->cpu);
+    const int64_t places = 2 * NUMBERS * to->planes; // 64 bits each
+    const int64_t made = to->tiles * tile_size(to) / (int64_t)sizeof(float);
+    to->sums = bytes_scratch(mod, DT_F32, poly_const(mod->polys, places + NUMBERS * SUMS + made));
+    return true;
+}
+
+// ---- packing -----------------------------------------------------------------------------------
+
+// What the three taps of a line give at each of its four numbers.
+static const double given[SIDE][TAPS] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+
+static void transform(const double *window, double *numbers)
+{
+    for (int i = 0; i < NUMBERS; i++) {
+        numbers[i] = 0;
+        for (int t = 0; t < WINDOW; t++)
+            numbers[i] += given[i / SIDE][t / TAPS] * given[i % SIDE][t % TAPS] * window[t];
+    }
+}
+
+// The numbers of row i and channel k, to the word of the panel where x has that channel.
+static void put(const PixelConv *c, int64_t i, int64_t k, const double *numbers, uint16_t *to)
+{
+    const int64_t lane = k % 2 * (LANES / 2) + k % LANES / 2;
+    for (int64_t n = 0; n < NUMBERS; n++) {
+        const int64_t step = (i / PIXEL_PANEL * NUMBERS + n) * c->planes + k / LANES;
+        const int64_t word = ((2 * step + i % PIXEL_PANEL / TILE) * TILE + lane / 2) * TILE;
+        scalar_store(DT_BF16, &to[2 * (word + i % TILE) + lane % 2], (Scalar){.f = numbers[n]});
+    }
+}
+
+bool pixel_winograd_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to,
+                         Str *error)
+{
+    const Buffer *b = buffer_at(mod, c->w->buffer);
+    const StoredU16 *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
+    const int64_t words = to->filled * NUMBERS * to->planes * TILE;
+    uint16_t *packed = from ? calloc((size_t)words, sizeof(int32_t)) : NULL;
+    if (!packed) {
+        *error = from ? STR("no memory for packed weights") : *error;
+        return false;
+    }
+    for (int64_t i = 0; i < w->rows; i++)
+        for (int64_t k = 0; k < w->channels; k++) {
+            const StoredU16 *at = from + w->start + w->group_at[0] + i * w->row;
+            double window[WINDOW], numbers[NUMBERS];
+            for (int64_t t = 0; t < WINDOW; t++)
+                window[t] =
+                    scalar_load(DT_BF16, (const unsigned char *)(at + w->k_at[k * WINDOW + t])).f;
+            transform(window, numbers);
+            put(to, i, k, numbers, packed);
+        }
+    to->packed = bytes_buffer(mod, DT_I32, words, packed);
+    free(packed);
+    return true;
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+void pixel_winograd_print_begin(Printer *p, const Conv *conv)
+{
+    const PixelConv *c = conv->pixels;
+    const int64_t panels = c->filled / PIXEL_PANEL;
+    print_line(p, "/* F(2x2,3x3); cycles expected directly %.0f, by tiles %.0f */", conv->cost[0],
+               conv->cost[1]);
+    print_line(p, "static const cameo_pixel_winograd h = {");
+    print_line(p,
+               "    .planes = %lld, .lines = %lld, .across = %lld, .line = %lld, .column = %lld,",
+               (long long)c->planes, (long long)c->lines, (long long)c->across,
+               (long long)(c->border - c->pad[0]), (long long)(c->border - c->pad[1]));
+    print_line(p, "    .rows = %lld, .row = %lld, .panels = %lld,%s .most = %lld, .each = %lld};",
+               (long long)c->out[0], (long long)c->out[1], (long long)panels,
+               (c->channels - 1) % PIXEL_PANEL < TILE ? " .edge = 1," : "", (long long)c->tiles,
+               (long long)(panels <= FEW_PANELS ? panels : 1));
+}
+
+void pixel_winograd_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "cameo_pixel_winograd_cut cut = cameo_pixel_winograd_begin(&h, %s + %s, %s, %s);",
+               bytes_name(p, conv->x->buffer), print_index(p, c->start), bytes_name(p, c->packed),
+               bytes_name(p, c->sums));
+    print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
+    p->indent++;
+    print_line(p, "cameo_pixel_winograd_unit(&h, &cut, u);");
+    print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++) {", c->block, c->block,
+               c->block);
+    p->indent++;
+    pixel_finish_begin_y(p, conv, "cameo_pixel_winograd_y y");
+    print_line(p, "cameo_pixel_winograd_panel(&h, &cut, i%u, &y, &ends);", c->block);
+    pixel_conv_end_y(p, conv);
+    for (int i = 0; i < 2; i++) {
+        p->indent--;
+        print_line(p, "}");
+    }
+}
+
+bool pixel_winograd_any(const Step *s)
+{
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
+        if ((c && c->tiles) || pixel_winograd_any(s->body) || pixel_winograd_any(s->other))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,470 @@
+/* Convolutions in pixels of bfloat16 by windows of 3 x 3 that move by one, by vectors that multiply
+ * words: each tile of 2 x 2 places takes 16 products instead of 36 (F(2x2,3x3); Lavin, Gray, Fast
+ * Algorithms for Convolutional Neural Networks, CVPR 2016). Of a tile's 4 x 4 pixels 16 are made by
+ * sums of four, each rounded to bfloat16; product i of number i of all channels with the windows'
+ * number i gives 16 sums, and sums of these the four places.
+ *
+ * What a block of tiles is made of stays in the second cache while all panels of 32 channels of the
+ * output pass; the sums of up to eight tiles stay in the first one until what surrounds them is
+ * done. A pixel of 32 channels is made of as two vectors, of its even channels and of its odd ones:
+ * so they lie in what is made of it, the even ones first, and weights are packed so too. */
+#ifndef CAMEO_PIXEL_WINOGRAD_H
+#define CAMEO_PIXEL_WINOGRAD_H
+
+#include "cameo_pixel_conv.h"
+#include "cameo_pixel_fused.h"
+
+#include <math.h>
+
+enum {
+    CAMEO_PIXEL_NUMBERS = 16, /* of a tile */
+    CAMEO_PIXEL_SIDE = 4,
+    CAMEO_PIXEL_GROUP = 8,   /* tiles whose sums stay */
+    CAMEO_PIXEL_BESIDE = 256 /* floats from a number's sums to the next one's: 8 tiles, a panel */
+};
+
+typedef struct cameo_pixel_winograd {
+    int64_t planes, lines, across; /* of x, pixels of a line */
+    int64_t line, column;          /* where the first window begins */
+    int64_t rows, row;             /* of the output */
+    int64_t panels;                /* of 32 channels of the output */
+    int edge;                      /* the last one has no more than 16 */
+    int64_t most, each;            /* tiles of a block; panels of a unit */
+} cameo_pixel_winograd;
+
+/* Where y lies and what is added, NULL: nothing: the first place's pixel of a panel, and bytes from
+ * line to line. silu: what becomes of a sum (cameo_pixel_silu), else cameo_pixel_finish says it. */
+typedef struct cameo_pixel_winograd_y {
+    char *y;
+    const char *added;
+    int64_t down, added_down;
+    int silu;
+} cameo_pixel_winograd_y;
+
+/* Tiles t0 .. t1 of a block, whose numbers are at v, and panels b0 .. b1 that are multiplied. */
+typedef struct cameo_pixel_winograd_cut {
+    const char *x, *w;
+    int64_t *places; /* of each number the pixels of its planes, in what is made of a tile */
+    float *sums;
+    char *v;
+    int64_t made; /* the block that v holds, and 1; 0: none */
+    int64_t t0, t1, b0, b1;
+    int64_t ahead; /* bytes to the panel that is asked for meanwhile, 0: none */
+} cameo_pixel_winograd_cut;
+
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_tiles(const cameo_pixel_winograd *c)
+{
+    return (c->rows + 1) / 2 * ((c->row + 1) / 2);
+}
+
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_units(const cameo_pixel_winograd *c)
+{
+    return (cameo_pixel_winograd_tiles(c) + c->most - 1) / c->most *
+           ((c->panels + c->each - 1) / c->each);
+}
+
+/* Bytes from what is made of a tile to that of the next one: not a multiple of what a first cache
+ * holds in a way, so that those of a group do not take each other's place. */
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_stride(const cameo_pixel_winograd *c)
+{
+    return (CAMEO_PIXEL_NUMBERS * c->planes + 1) * CAMEO_PIXEL;
+}
+
+/* Bytes of a panel of weights. */
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_panel_size(const cameo_pixel_winograd *c)
+{
+    return CAMEO_PIXEL_NUMBERS * c->planes * CAMEO_PIXEL * CAMEO_PIXEL_PANEL;
+}
+
+/* The four lines of a tile's pixels in the first plane, in bytes behind x, and its four pixels
+ * there. Of the last tile lines or pixels behind the image stand for those that no place that is
+ * stored is made of. */
+static inline __attribute__((unused)) void
+cameo_pixel_winograd_window(const cameo_pixel_winograd *c, int64_t tile, int64_t *lines,
+                            int64_t *pixels)
+{
+    const int64_t across = (c->row + 1) / 2, i = tile / across, j = tile % across;
+    for (int64_t k = 0; k < CAMEO_PIXEL_SIDE; k++) {
+        const int64_t line = c->line + 2 * i + k, pixel = c->column + 2 * j + k;
+        lines[k] = (line < c->lines ? line : c->lines - 1) * c->across * CAMEO_PIXEL;
+        pixels[k] = (pixel < c->across ? pixel : c->across - 1) * CAMEO_PIXEL;
+    }
+}
+
+#ifdef CAMEO_PIXEL_FUSED_BF16
+typedef uint32_t cameo_pixel_winograd_pixel __attribute__((vector_size(64), aligned(2), may_alias));
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_line(const cameo_pixel_floats *d, cameo_pixel_floats *t)
+{
+    t[0] = d[0] - d[2];
+    t[1] = d[1] + d[2];
+    t[2] = d[2] - d[1];
+    t[3] = d[1] - d[3];
+}
+
+/* Numbers of tiles t0 .. t1. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo_pixel_winograd *c,
+                                                                     const char *x, int64_t t0,
+                                                                     int64_t t1, char *v)
+{
+    enum { SIDE = CAMEO_PIXEL_SIDE };
+    const int64_t stride = cameo_pixel_winograd_stride(c), number = c->planes * CAMEO_PIXEL;
+    for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL)
+        for (int64_t t = t0; t < t1; t++) {
+            cameo_pixel_floats even[SIDE][SIDE], odd[SIDE][SIDE];
+            int64_t lines[SIDE], pixels[SIDE];
+            cameo_pixel_winograd_window(c, t, lines, pixels);
+#pragma GCC unroll 4
+            for (int j = 0; j < SIDE; j++) {
+                cameo_pixel_floats low[SIDE], high[SIDE], e[SIDE], o[SIDE];
+#pragma GCC unroll 4
+                for (int i = 0; i < SIDE; i++) {
+                    const cameo_pixel_winograd_pixel u =
+                        *(const cameo_pixel_winograd_pixel *)(x + lines[i] + pixels[j]);
+                    low[i] = (cameo_pixel_floats)(u << 16);
+                    high[i] = (cameo_pixel_floats)(u & 0xffff0000u);
+                }
+                cameo_pixel_winograd_line(low, e);
+                cameo_pixel_winograd_line(high, o);
+#pragma GCC unroll 4
+                for (int i = 0; i < SIDE; i++) {
+                    even[i][j] = e[i];
+                    odd[i][j] = o[i];
+                }
+            }
+            char *to = v + (t - t0) * stride + p * CAMEO_PIXEL;
+#pragma GCC unroll 4
+            for (int i = 0; i < SIDE; i++) {
+                cameo_pixel_floats e[SIDE], o[SIDE];
+                cameo_pixel_winograd_line(even[i], e);
+                cameo_pixel_winograd_line(odd[i], o);
+#pragma GCC unroll 4
+                for (int j = 0; j < SIDE; j++)
+                    cameo_pixel_fused_store(to + (SIDE * i + j) * number, e[j], o[j]);
+            }
+        }
+}
+
+/* Sums of up to eight tiles from the rows on with a panel; `some`: the group's height. */
+static inline __attribute__((unused)) void
+cameo_pixel_winograd_sums(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
+                          const char *const *rows, int64_t some, int64_t vectors,
+                          const cameo_words_panel *first, const cameo_words_asking *ask)
+{
+    cameo_words_group *const group = cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
+    const cameo_words_vector less[2] = {{0}};
+    cameo_words_steps steps = {c->planes, c->planes, 0, cut->places, 0};
+    cameo_words_panel panel = *first;
+    for (int i = 0; i < CAMEO_PIXEL_NUMBERS; i++) {
+        panel.lines = panel.next < ask->end ? ask->step : 0;
+        group(&steps, rows, &panel, (char *)(cut->sums + i * CAMEO_PIXEL_BESIDE),
+              4 * CAMEO_PIXEL_PANEL, less);
+        steps.places += c->planes;
+        panel.at += c->planes * panel.step;
+        panel.next += c->planes * panel.lines * CAMEO_WORDS_LINE;
+    }
+}
+
+/* The four places of a tile, of 16 channels. */
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_places(const float *sums, cameo_pixel_floats *y)
+{
+    enum { SIDE = CAMEO_PIXEL_SIDE };
+    cameo_pixel_floats up[SIDE], low[SIDE];
+#pragma GCC unroll 4
+    for (int j = 0; j < SIDE; j++) {
+        cameo_pixel_floats m[SIDE];
+#pragma GCC unroll 4
+        for (int i = 0; i < SIDE; i++)
+            m[i] = *(const cameo_pixel_floats *)(sums + (SIDE * i + j) * CAMEO_PIXEL_BESIDE);
+        up[j] = m[0] + m[1] + m[2];
+        low[j] = m[1] - m[2] - m[3];
+    }
+    y[0] = up[0] + up[1] + up[2];
+    y[1] = up[1] - up[2] - up[3];
+    y[2] = low[0] + low[1] + low[2];
+    y[3] = low[1] - low[2] - low[3];
+}
+
+/* How sums become what is stored: by cameo_pixel_finish with nothing added, or something, or by
+ * cameo_pixel_silu. */
+typedef enum cameo_pixel_winograd_how {
+    CAMEO_PIXEL_WINOGRAD_CLIP,
+    CAMEO_PIXEL_WINOGRAD_MORE,
+    CAMEO_PIXEL_WINOGRAD_SILU
+} cameo_pixel_winograd_how;
+
+/* Of a vector of channels: what surrounds the sums, but the clip. */
+typedef struct cameo_pixel_winograd_ends {
+    cameo_pixel_floats scale, bias, by;
+} cameo_pixel_winograd_ends;
+
+/* Vector v of a place; added: its pixel of what is. */
+static inline __attribute__((unused, always_inline)) cameo_pixel_floats
+cameo_pixel_winograd_finished(cameo_pixel_winograd_how how, cameo_pixel_floats sum,
+                              const char *added, int v, const cameo_pixel_winograd_ends *e,
+                              cameo_pixel_floats low, cameo_pixel_floats high)
+{
+    cameo_pixel_floats x = cameo_pixel_muladd(sum, e->scale, e->bias);
+    if (how == CAMEO_PIXEL_WINOGRAD_SILU) {
+        x = cameo_pixel_silu_of(x);
+        if (added)
+            x += cameo_pixel_fused_added(added, v);
+        return x;
+    }
+    if (how == CAMEO_PIXEL_WINOGRAD_MORE)
+        x = cameo_pixel_muladd(cameo_pixel_fused_added(added, v), e->by, x);
+    __asm__("vmaxps %1, %2, %0" : "=v"(x) : "v"(x), "v"(low));
+    __asm__("vminps %1, %2, %0" : "=v"(x) : "v"(x), "v"(high));
+    return x;
+}
+
+/* n tiles from `tile` on to y. Of one vector the other channels' sums are 0. */
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_end_of(const cameo_pixel_winograd *c, cameo_pixel_winograd_how how,
+                            const float *sums, int64_t tile, int64_t n, int64_t vectors,
+                            const cameo_pixel_winograd_y *f, const cameo_pixel_ends *e)
+{
+    const cameo_pixel_floats zero = {0}, low = zero + e->low, high = zero + e->high;
+    cameo_pixel_winograd_ends ends[2];
+    const int64_t across = (c->row + 1) / 2;
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; v++) {
+        ends[v] = (cameo_pixel_winograd_ends){zero + 1, zero, zero + 1};
+        if (e->scale)
+            ends[v].scale = *(const cameo_pixel_floats *)(e->scale + 16 * v);
+        if (e->bias)
+            ends[v].bias = *(const cameo_pixel_floats *)(e->bias + 16 * v);
+        if (e->by)
+            ends[v].by = *(const cameo_pixel_floats *)(e->by + 16 * v);
+    }
+    for (int64_t t = 0; t < n; t++, sums += CAMEO_PIXEL_PANEL) {
+        const int64_t i = (tile + t) / across * 2, j = (tile + t) % across * 2;
+        cameo_pixel_floats y[2][4] = {{zero, zero, zero, zero}, {zero, zero, zero, zero}};
+        cameo_pixel_winograd_places(sums, y[0]);
+        if (vectors > 1)
+            cameo_pixel_winograd_places(sums + 16, y[1]);
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++) { /* of a place outside the first one's pixel is read */
+            const int is = i + k / 2 < c->rows && j + k % 2 < c->row;
+            const int64_t line = is ? i + k / 2 : i, pixel = (is ? j + k % 2 : j) * CAMEO_PIXEL;
+            const char *added = f->added ? f->added + line * f->added_down + pixel : NULL;
+            cameo_pixel_floats x[2];
+#pragma GCC unroll 2
+            for (int v = 0; v < 2; v++)
+                x[v] = cameo_pixel_winograd_finished(how, y[v][k], added, v, &ends[v], low, high);
+            if (is)
+                cameo_pixel_fused_store(f->y + line * f->down + pixel, x[0], x[1]);
+        }
+    }
+}
+
+static inline __attribute__((unused)) void cameo_pixel_winograd_end(const cameo_pixel_winograd *c,
+                                                                    const float *sums, int64_t tile,
+                                                                    int64_t n, int64_t vectors,
+                                                                    const cameo_pixel_winograd_y *f,
+                                                                    const cameo_pixel_ends *e)
+{
+    if (f->silu)
+        cameo_pixel_winograd_end_of(c, CAMEO_PIXEL_WINOGRAD_SILU, sums, tile, n, vectors, f, e);
+    else if (f->added)
+        cameo_pixel_winograd_end_of(c, CAMEO_PIXEL_WINOGRAD_MORE, sums, tile, n, vectors, f, e);
+    else
+        cameo_pixel_winograd_end_of(c, CAMEO_PIXEL_WINOGRAD_CLIP, sums, tile, n, vectors, f, e);
+}
+
+/* The tiles of the cut with panel b to y. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
+                           int64_t b, const cameo_pixel_winograd_y *f, const cameo_pixel_ends *e)
+{
+    enum { PANEL = CAMEO_PIXEL_PANEL, TILE = CAMEO_WORDS_TILE };
+    const int64_t size = cameo_pixel_winograd_panel_size(c),
+                  stride = cameo_pixel_winograd_stride(c);
+    const int64_t vectors = c->edge && b == c->panels - 1 ? 1 : 2;
+    const int64_t lines = cut->ahead ? size / CAMEO_WORDS_LINE : 0;
+    const char *w = cut->w + b * size;
+    cameo_words_panel panel = {w, 2 * TILE, CAMEO_WORDS_LINE, TILE, w + cut->ahead, 0};
+    const cameo_words_asking ask =
+        cameo_words_ask(&panel, cut->t1 - cut->t0, CAMEO_PIXEL_NUMBERS * c->planes, lines, 0, 1);
+    for (int64_t t = cut->t0, some; t < cut->t1; t += some) {
+        const char *rows[CAMEO_WORDS_MOST];
+        const int64_t left = cut->t1 - t;
+        some = cameo_words_height(left);
+        for (int64_t i = 0; i < some; i++)
+            rows[i] = cut->v + (t - cut->t0 + (i < left ? i : left - 1)) * stride;
+        cameo_pixel_winograd_sums(c, cut, rows, some, vectors, &panel, &ask);
+        cameo_pixel_winograd_end(c, cut->sums, t, left < some ? left : some, vectors, f, e);
+        panel.next += ask.each;
+    }
+}
+#else
+/* A tile's numbers of a line, or what becomes of sums, n floats apart. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_line(float *d, int64_t n)
+{
+    const float t[] = {d[0] - d[2 * n], d[n] + d[2 * n], d[2 * n] - d[n], d[n] - d[3 * n]};
+    for (int64_t i = 0; i < CAMEO_PIXEL_SIDE; i++)
+        d[i * n] = t[i];
+}
+
+/* As vectors do it. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo_pixel_winograd *c,
+                                                                     const char *x, int64_t t0,
+                                                                     int64_t t1, char *v)
+{
+    enum { SIDE = CAMEO_PIXEL_SIDE, LANES = CAMEO_PIXEL_PANEL };
+    const int64_t stride = cameo_pixel_winograd_stride(c);
+    for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL)
+        for (int64_t t = t0; t < t1; t++) {
+            float made[CAMEO_PIXEL_NUMBERS][LANES];
+            int64_t lines[SIDE], pixels[SIDE];
+            cameo_pixel_winograd_window(c, t, lines, pixels);
+            for (int64_t k = 0; k < LANES; k++) {
+                float d[CAMEO_PIXEL_NUMBERS];
+                for (int64_t i = 0; i < CAMEO_PIXEL_NUMBERS; i++) {
+                    const char *pixel = x + lines[i / SIDE] + pixels[i % SIDE];
+                    const uint32_t u = (uint32_t)((const uint16_t *)(const void *)
+                                                      pixel)[k % (LANES / 2) * 2 + k / (LANES / 2)]
+                                       << 16;
+                    memcpy(&d[i], &u, sizeof u);
+                }
+                for (int64_t i = 0; i < SIDE; i++)
+                    cameo_pixel_winograd_line(d + i, SIDE);
+                for (int64_t i = 0; i < SIDE; i++)
+                    cameo_pixel_winograd_line(d + SIDE * i, 1);
+                for (int64_t i = 0; i < CAMEO_PIXEL_NUMBERS; i++)
+                    made[i][k] = d[i];
+            }
+            char *to = v + (t - t0) * stride + p * CAMEO_PIXEL;
+            for (int64_t i = 0; i < CAMEO_PIXEL_NUMBERS; i++)
+                cameo_pixel_halves((uint16_t *)(void *)(to + i * c->planes * CAMEO_PIXEL), made[i],
+                                   LANES);
+        }
+}
+
+/* Places of a tile from its sums, which are all of a panel. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_places(const float *sums, float *y)
+{
+    enum { SIDE = CAMEO_PIXEL_SIDE, LANES = CAMEO_PIXEL_PANEL };
+    for (int64_t k = 0; k < LANES; k++) {
+        float up[SIDE], low[SIDE];
+        for (int64_t j = 0; j < SIDE; j++) {
+            const float *m = sums + j * LANES + k;
+            const int64_t next = SIDE * LANES;
+            up[j] = m[0] + m[next] + m[2 * next];
+            low[j] = m[next] - m[2 * next] - m[3 * next];
+        }
+        y[k] = up[0] + up[1] + up[2];
+        y[LANES + k] = up[1] - up[2] - up[3];
+        y[2 * LANES + k] = low[0] + low[1] + low[2];
+        y[3 * LANES + k] = low[1] - low[2] - low[3];
+    }
+}
+
+/* silu(sum * scale + bias) + added of n places. */
+static inline __attribute__((unused)) void
+cameo_pixel_winograd_silu(uint16_t *to, const float *sums, int64_t n, const cameo_pixel_ends *e)
+{
+    enum { LANES = CAMEO_PIXEL_PANEL };
+    for (int64_t i = 0; i < n; i++) {
+        float y[LANES];
+        for (int64_t k = 0; k < LANES; k++) {
+            const uint32_t u = e->added ? (uint32_t)e->added[i * LANES + k] << 16 : 0;
+            float added;
+            memcpy(&added, &u, sizeof added);
+            const float x =
+                sums[i * LANES + k] * (e->scale ? e->scale[k] : 1) + (e->bias ? e->bias[k] : 0);
+            y[k] = x / (1 + expf(-x)) + added;
+        }
+        cameo_pixel_halves(to + i * LANES, y, LANES);
+    }
+}
+
+/* The places of a tile to y. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_end(const cameo_pixel_winograd *c,
+                                                                    const float *sums, int64_t tile,
+                                                                    const cameo_pixel_winograd_y *f,
+                                                                    const cameo_pixel_ends *e)
+{
+    enum { LANES = CAMEO_PIXEL_PANEL };
+    const int64_t across = (c->row + 1) / 2, i = tile / across * 2, j = tile % across * 2;
+    float y[4 * LANES];
+    cameo_pixel_winograd_places(sums, y);
+    for (int64_t k = 0; k < 2 && i + k < c->rows; k++) {
+        const int64_t n = c->row - j < 2 ? c->row - j : 2, pixel = j * CAMEO_PIXEL;
+        uint16_t *to = (uint16_t *)(void *)(f->y + (i + k) * f->down + pixel);
+        cameo_pixel_ends ends = *e;
+        ends.added = NULL;
+        if (f->added)
+            ends.added =
+                (const uint16_t *)(const void *)(f->added + (i + k) * f->added_down + pixel);
+        if (f->silu)
+            cameo_pixel_winograd_silu(to, y + 2 * k * LANES, n, &ends);
+        else
+            cameo_pixel_finish(to, y + 2 * k * LANES, n, &ends);
+    }
+}
+
+static __attribute__((noinline, unused)) void
+cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
+                           int64_t b, const cameo_pixel_winograd_y *f, const cameo_pixel_ends *e)
+{
+    enum { LANES = CAMEO_PIXEL_PANEL, TILE = CAMEO_PIXEL_TILE };
+    const char *panel = cut->w + b * cameo_pixel_winograd_panel_size(c);
+    for (int64_t t = cut->t0; t < cut->t1; t++) {
+        const char *v = cut->v + (t - cut->t0) * cameo_pixel_winograd_stride(c), *w = panel;
+        float sums[CAMEO_PIXEL_NUMBERS * LANES] = {0};
+        for (float *to = sums; to < sums + CAMEO_PIXEL_NUMBERS * LANES; to += LANES)
+            for (int64_t p = 0; p < c->planes; p++, v += CAMEO_PIXEL)
+                for (int64_t i = 0; i < 2 * TILE; i++, w += CAMEO_PIXEL)
+                    cameo_pixel_add_halves(v + i % TILE * 4, w, to + i / TILE * TILE);
+        cameo_pixel_winograd_end(c, sums, t, f, e);
+    }
+}
+#endif
+
+/* Before units are done. scratch: places of all numbers' planes, sums of a group, then v. */
+static __attribute__((noinline, unused)) cameo_pixel_winograd_cut
+cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const void *w,
+                           void *scratch)
+{
+    const int64_t n = CAMEO_PIXEL_NUMBERS * c->planes;
+    int64_t *places = (int64_t *)scratch;
+    float *sums = (float *)(void *)(places + n);
+    for (int64_t i = 0; i < n; i++)
+        places[i] = i * CAMEO_PIXEL;
+    return (cameo_pixel_winograd_cut){
+        .x = (const char *)x,
+        .w = (const char *)w,
+        .places = places,
+        .sums = sums,
+        .v = (char *)(sums + CAMEO_PIXEL_NUMBERS * CAMEO_PIXEL_BESIDE)};
+}
+
+/* Unit u: panels of a block, whose tiles are made of x where they were not for the unit before it.
+ * Where weights are in no cache of the core, or do not stay there, the next panel comes while one
+ * is multiplied; with the last block's panels come those behind all of them, the next kernel's. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_winograd_unit(const cameo_pixel_winograd *c, cameo_pixel_winograd_cut *cut, int64_t u)
+{
+    const int64_t shares = (c->panels + c->each - 1) / c->each, block = u / shares;
+    const int64_t tiles = cameo_pixel_winograd_tiles(c), size = cameo_pixel_winograd_panel_size(c);
+    const int64_t all = c->panels * size, first = !cut->made;
+    const int64_t last = (block + 1) * c->most >= tiles;
+    cut->b0 = u % shares * c->each;
+    cut->b1 = c->panels - cut->b0 < c->each ? c->panels : cut->b0 + c->each;
+    if (cut->made == block + 1)
+        return;
+    cut->made = block + 1;
+    cut->t0 = block * c->most;
+    cut->t1 = last ? tiles : cut->t0 + c->most;
+    cut->ahead = first || all > CAMEO_PIXEL_KEPT ? size : last ? all : 0;
+    cameo_pixel_winograd_make(c, cut->x, cut->t0, cut->t1, cut->v);
+}
+
+#endif
