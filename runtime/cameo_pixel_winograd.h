@@ -47,7 +47,8 @@ typedef struct cameo_pixel_winograd_cut {
     int64_t *places; /* of each number the pixels of its planes, in what is made of a tile */
     float *sums;
     char *v;
-    int64_t made; /* the block that v holds, and 1; 0: none */
+    int all;      /* v holds all tiles, which are one block */
+    int64_t made; /* the block that v holds, and 1; 0: none yet */
     int64_t t0, t1, b0, b1;
     int64_t ahead; /* bytes to the panel that is asked for meanwhile, 0: none */
 } cameo_pixel_winograd_cut;
@@ -428,9 +429,30 @@ cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_wino
 }
 #endif
 
-/* Before units are done. scratch: places of all numbers' planes, sums of a group, then v. */
+/* Numbers of tiles t0 .. t1 of all, where these are one block, which threads make together. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_winograd_make_all(const cameo_pixel_winograd *c, const void *x, int64_t t0, int64_t t1,
+                              void *v)
+{
+    cameo_pixel_winograd_make(c, (const char *)x, t0, t1,
+                              (char *)v + t0 * cameo_pixel_winograd_stride(c));
+}
+
+/* The least of all units that one of `threads` takes at a time: a block's, for each share makes its
+ * tiles, unless that were more than its part. grain: what is worth its while. */
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_grain(const cameo_pixel_winograd *c, int64_t threads, int64_t grain)
+{
+    const int64_t units = cameo_pixel_winograd_units(c), part = (units + threads - 1) / threads;
+    const int64_t shares = (c->panels + c->each - 1) / c->each,
+                  most = shares < part ? shares : part;
+    return shares < units && most > grain ? most : grain;
+}
+
+/* Before units are done. v: the numbers of all tiles; NULL: units make them. scratch: places of all
+ * numbers' planes, sums of a group, and then v if it is not there. */
 static __attribute__((noinline, unused)) cameo_pixel_winograd_cut
-cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const void *w,
+cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const void *w, void *v,
                            void *scratch)
 {
     const int64_t n = CAMEO_PIXEL_NUMBERS * c->planes;
@@ -443,7 +465,8 @@ cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const v
         .w = (const char *)w,
         .places = places,
         .sums = sums,
-        .v = (char *)(sums + CAMEO_PIXEL_NUMBERS * CAMEO_PIXEL_BESIDE)};
+        .v = v ? (char *)v : (char *)(sums + CAMEO_PIXEL_NUMBERS * CAMEO_PIXEL_BESIDE),
+        .all = v != NULL};
 }
 
 /* Unit u: panels of a block, whose tiles are made of x where they were not for the unit before it.
@@ -464,7 +487,8 @@ cameo_pixel_winograd_unit(const cameo_pixel_winograd *c, cameo_pixel_winograd_cu
     cut->t0 = block * c->most;
     cut->t1 = last ? tiles : cut->t0 + c->most;
     cut->ahead = first || all > CAMEO_PIXEL_KEPT ? size : last ? all : 0;
-    cameo_pixel_winograd_make(c, cut->x, cut->t0, cut->t1, cut->v);
+    if (!cut->all)
+        cameo_pixel_winograd_make(c, cut->x, cut->t0, cut->t1, cut->v);
 }
 
 #endif

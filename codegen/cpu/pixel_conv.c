@@ -707,13 +707,15 @@ static const char *units_of(const PixelConv *c)
 // Units of the copy: lines, or steps of k.
 static int64_t copied_units(const PixelConv *c)
 {
-    return c->few ? pixel_few_lines(c) : steps_of(c);
+    return c->few ? pixel_few_lines(c) : c->tiles ? pixel_winograd_made(c) : steps_of(c);
 }
 
 static void print_copy(Printer *p, const Conv *c, const char *from, const char *to)
 {
     if (c->pixels->few)
         pixel_few_print(p, c, from, to);
+    else if (c->pixels->tiles)
+        pixel_winograd_print_make(p, c, from, to);
     else
         pixel_gather_print(p, c, from, to);
 }
@@ -725,11 +727,12 @@ static void print_copy_parts(Printer *p, const Conv *c)
     char units[24];
     snprintf(units, sizeof units, "%lld", (long long)copied_units(x));
     parts_begin(p, 0);
-    if (x->gathered)
+    if (x->gathered || x->tiles)
         print_begin(p, c);
     print_copy(p, c, "from", "to");
     const int64_t pixels = x->few ? x->across : x->out[0] * x->out[1];
-    parts_end(p, units, parts_grain(p, poly_const(p->mod->polys, PIXEL * pixels)));
+    const int64_t work = x->tiles ? pixel_winograd_make_work(x) : PIXEL * pixels;
+    parts_end(p, units, parts_grain(p, poly_const(p->mod->polys, work)));
 }
 
 // As parts that threads share; false: it is not worth it, and nothing was printed.
@@ -749,7 +752,8 @@ static bool print_parts(Printer *p, const Conv *c, Bounds *outer)
     parts_begin(p, c->pixels->sums);
     print_begin(p, c);
     print_units(p, c, "from", "to");
-    parts_end(p, units, parts_grain_of(p, work, units));
+    const char *grain = parts_grain_of(p, work, units);
+    parts_end(p, units, c->pixels->tiles ? pixel_winograd_grain(p, grain) : grain);
     parts_around(p, outer, false);
     nest_end(p, outer);
     return true;

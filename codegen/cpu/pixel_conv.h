@@ -24,7 +24,7 @@ typedef struct PixelConv {
     int64_t few;    // lanes of a pixel of x's copy (pixel_few.h); 0: x lies in pixels
     int64_t given;  // channels that such an x has
     bool gathered;  // x's places are copied for each step of k (pixel_gather.h)
-    BufferId copy;  // of one of the two
+    BufferId copy;  // of one of the two, or what is made of all tiles (pixel_winograd.h)
     LoopId channel; // of y, before it became block and lane
     int64_t planes, lines, across; // of x with its border: pixels of `lanes` channels
     int64_t in[2], out[2];         // without border

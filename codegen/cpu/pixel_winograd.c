@@ -1,5 +1,7 @@
 // How many tiles are a block: what is made of them, and a panel that passes, take three quarters of
 // the second cache. More of them would only make units fewer; fewer read all weights more often.
+// Threads make the numbers of a single block together, before its panels are their units; of
+// several each makes those of the blocks that it has, which are fewer operations for each panel.
 
 #include "codegen/cpu/pixel_winograd.h"
 
@@ -85,9 +87,12 @@ bool pixel_winograd_choose(Module *mod, Conv *c, PixelConv *to, const ConvChoice
         return false;
     c->tile = 2;
     to->tiles = block_of(to, how->cpu);
-    const int64_t places = 2 * NUMBERS * to->planes; // 64 bits each
+    const int64_t own = 2 * NUMBERS * to->planes + NUMBERS * SUMS; // 64 bits for each place
     const int64_t made = to->tiles * tile_size(to) / (int64_t)sizeof(float);
-    to->sums = bytes_scratch(mod, DT_F32, poly_const(mod->polys, places + NUMBERS * SUMS + made));
+    const bool shared = to->tiles >= tiles_of(to);
+    if (shared)
+        to->copy = bytes_scratch(mod, DT_F32, poly_const(mod->polys, made));
+    to->sums = bytes_scratch(mod, DT_F32, poly_const(mod->polys, shared ? own : own + made));
     return true;
 }
 
@@ -161,12 +166,37 @@ void pixel_winograd_print_begin(Printer *p, const Conv *conv)
                (long long)(panels <= FEW_PANELS ? panels : 1));
 }
 
+int64_t pixel_winograd_made(const PixelConv *c)
+{
+    return tiles_of(c);
+}
+
+int64_t pixel_winograd_make_work(const PixelConv *c)
+{
+    enum { PLANE = 300 }; // tenths of nanoseconds
+    return PLANE * c->planes;
+}
+
+void pixel_winograd_print_make(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    print_line(p, "cameo_pixel_winograd_make_all(&h, %s + %s, %s, %s, %s);",
+               bytes_name(p, conv->x->buffer), print_index(p, conv->pixels->start), from, to,
+               bytes_name(p, conv->pixels->copy));
+}
+
+const char *pixel_winograd_grain(Printer *p, const char *grain)
+{
+    return str_printf(p->arena, "cameo_pixel_winograd_grain(&h, cameo_parts(threads), %s)", grain)
+        .at;
+}
+
 void pixel_winograd_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
-    print_line(p, "cameo_pixel_winograd_cut cut = cameo_pixel_winograd_begin(&h, %s + %s, %s, %s);",
-               bytes_name(p, conv->x->buffer), print_index(p, c->start), bytes_name(p, c->packed),
-               bytes_name(p, c->sums));
+    print_line(
+        p, "cameo_pixel_winograd_cut cut = cameo_pixel_winograd_begin(&h, %s + %s, %s, %s, %s);",
+        bytes_name(p, conv->x->buffer), print_index(p, c->start), bytes_name(p, c->packed),
+        bytes_name(p, c->copy), bytes_name(p, c->sums));
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
     print_line(p, "cameo_pixel_winograd_unit(&h, &cut, u);");
