@@ -1,8 +1,14 @@
-/* Convolutions in pixels of bfloat16 by windows of 3 x 3 that move by one, by vectors that multiply
- * words: each tile of 2 x 2 places takes 16 products instead of 36 (F(2x2,3x3); Lavin, Gray, Fast
- * Algorithms for Convolutional Neural Networks, CVPR 2016). Of a tile's 4 x 4 pixels 16 are made by
- * sums of four, each rounded to bfloat16; product i of number i of all channels with the windows'
- * number i gives 16 sums, and sums of these the four places.
+/* Convolutions in pixels of bfloat16 by windows of 3 x 3 that move by one or two, by vectors that
+ * multiply words: each tile of 2 x 2 places takes 16 products, or 25, instead of 36 (F(2x2,3x3);
+ * Lavin, Gray, Fast Algorithms for Convolutional Neural Networks, CVPR 2016). Of a tile's 4 x 4
+ * pixels 16 numbers are made by sums of four, each rounded to bfloat16; number i of all channels
+ * with the windows' number i gives 16 sums, and sums of these the four places.
+ *
+ * Where windows move by two, places y0 and y1 of a line are of pixels d0 .. d4, and the outer taps
+ * w0 and w2 of the window are one of two places: y0 = (d0 - d2) w0 + d2 (w0 + w2) + d1 w1 and
+ * y1 = d2 (w0 + w2) + (d4 - d2) w2 + d3 w1. These are five numbers for six products. In both
+ * directions they are 25, whose products make only nine sums, since those with d1 and d3 are added
+ * to their neighbours': the numbers of a sum follow one another.
  *
  * What a block of tiles is made of stays in the second cache while all panels of 32 channels of the
  * output pass; the sums of up to eight tiles stay in the first one until what surrounds them is
@@ -17,16 +23,15 @@
 #include <math.h>
 
 enum {
-    CAMEO_PIXEL_NUMBERS = 16, /* of a tile */
-    CAMEO_PIXEL_SIDE = 4,
-    CAMEO_PIXEL_GROUP = 8,   /* tiles whose sums stay */
-    CAMEO_PIXEL_BESIDE = 256 /* floats from a number's sums to the next one's: 8 tiles, a panel */
+    CAMEO_PIXEL_SIDE = 5,     /* pixels of a tile across: 5, or 4 where windows move by one */
+    CAMEO_PIXEL_SUMS = 16,    /* of a tile: 9, or 16 */
+    CAMEO_PIXEL_BESIDE = 256, /* floats from one of them to the next: 8 tiles of a panel */
 };
 
 typedef struct cameo_pixel_winograd {
     int64_t planes, lines, across; /* of x, pixels of a line */
     int64_t line, column;          /* where the first window begins */
-    int64_t rows, row;             /* of the output */
+    int64_t rows, row, step;       /* of the output; 1 or 2, by which windows move */
     int64_t panels;                /* of 32 channels of the output */
     int edge;                      /* the last one has no more than 16 */
     int64_t most, each;            /* tiles of a block; panels of a unit */
@@ -66,31 +71,62 @@ cameo_pixel_winograd_units(const cameo_pixel_winograd *c)
            ((c->panels + c->each - 1) / c->each);
 }
 
+/* Pixels of a tile across, and of what is made of it. */
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_side(const cameo_pixel_winograd *c)
+{
+    return c->step + 3;
+}
+
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_numbers(const cameo_pixel_winograd *c)
+{
+    return (c->step + 3) * (c->step + 3);
+}
+
+/* Sums of a tile, and the numbers that sum i is of. */
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_all(const cameo_pixel_winograd *c)
+{
+    return c->step == 1 ? 16 : 9;
+}
+
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_many(const cameo_pixel_winograd *c, int64_t i)
+{
+    return c->step == 1 ? 1 : (1 + (i / 3 != 1)) * (1 + (i % 3 != 1));
+}
+
+/* Where numbers of a tile lie whose windows move by two: [down][across]. */
+static const unsigned char cameo_pixel_winograd_order[25] __attribute__((unused)) = {
+    0, 4, 6, 1, 7, 10, 12, 13, 11, 14, 15, 19, 21, 16, 22, 2, 5, 8, 3, 9, 17, 20, 23, 18, 24};
+
 /* Bytes from what is made of a tile to that of the next one: not a multiple of what a first cache
  * holds in a way, so that those of a group do not take each other's place. */
 static inline __attribute__((unused)) int64_t
 cameo_pixel_winograd_stride(const cameo_pixel_winograd *c)
 {
-    return (CAMEO_PIXEL_NUMBERS * c->planes + 1) * CAMEO_PIXEL;
+    return (cameo_pixel_winograd_numbers(c) * c->planes + 1) * CAMEO_PIXEL;
 }
 
 /* Bytes of a panel of weights. */
 static inline __attribute__((unused)) int64_t
 cameo_pixel_winograd_panel_size(const cameo_pixel_winograd *c)
 {
-    return CAMEO_PIXEL_NUMBERS * c->planes * CAMEO_PIXEL * CAMEO_PIXEL_PANEL;
+    return cameo_pixel_winograd_numbers(c) * c->planes * CAMEO_PIXEL * CAMEO_PIXEL_PANEL;
 }
 
-/* The four lines of a tile's pixels in the first plane, in bytes behind x, and its four pixels
- * there. Of the last tile lines or pixels behind the image stand for those that no place that is
- * stored is made of. */
+/* The lines of a tile's pixels in the first plane, in bytes behind x, and its pixels there. Of the
+ * last tile lines or pixels behind the image stand for those that no place that is stored is made
+ * of. */
 static inline __attribute__((unused)) void
 cameo_pixel_winograd_window(const cameo_pixel_winograd *c, int64_t tile, int64_t *lines,
                             int64_t *pixels)
 {
     const int64_t across = (c->row + 1) / 2, i = tile / across, j = tile % across;
-    for (int64_t k = 0; k < CAMEO_PIXEL_SIDE; k++) {
-        const int64_t line = c->line + 2 * i + k, pixel = c->column + 2 * j + k;
+    for (int64_t k = 0; k < cameo_pixel_winograd_side(c); k++) {
+        const int64_t line = c->line + 2 * c->step * i + k;
+        const int64_t pixel = c->column + 2 * c->step * j + k;
         lines[k] = (line < c->lines ? line : c->lines - 1) * c->across * CAMEO_PIXEL;
         pixels[k] = (pixel < c->across ? pixel : c->across - 1) * CAMEO_PIXEL;
     }
@@ -108,46 +144,92 @@ cameo_pixel_winograd_line(const cameo_pixel_floats *d, cameo_pixel_floats *t)
     t[3] = d[1] - d[3];
 }
 
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_read(const char *at, cameo_pixel_floats *even, cameo_pixel_floats *odd)
+{
+    const cameo_pixel_winograd_pixel u = *(const cameo_pixel_winograd_pixel *)at;
+    *even = (cameo_pixel_floats)(u << 16);
+    *odd = (cameo_pixel_floats)(u & 0xffff0000u);
+}
+
+/* The numbers of a tile of a plane, `number` bytes apart, whose windows move by one. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_make_one(const char *x,
+                                                                         const int64_t *lines,
+                                                                         const int64_t *pixels,
+                                                                         char *to, int64_t number)
+{
+    enum { SIDE = 4 };
+    cameo_pixel_floats even[SIDE][SIDE], odd[SIDE][SIDE];
+#pragma GCC unroll 4
+    for (int j = 0; j < SIDE; j++) {
+        cameo_pixel_floats low[SIDE], high[SIDE], e[SIDE], o[SIDE];
+#pragma GCC unroll 4
+        for (int i = 0; i < SIDE; i++)
+            cameo_pixel_winograd_read(x + lines[i] + pixels[j], &low[i], &high[i]);
+        cameo_pixel_winograd_line(low, e);
+        cameo_pixel_winograd_line(high, o);
+#pragma GCC unroll 4
+        for (int i = 0; i < SIDE; i++) {
+            even[i][j] = e[i];
+            odd[i][j] = o[i];
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < SIDE; i++) {
+        cameo_pixel_floats e[SIDE], o[SIDE];
+        cameo_pixel_winograd_line(even[i], e);
+        cameo_pixel_winograd_line(odd[i], o);
+#pragma GCC unroll 4
+        for (int j = 0; j < SIDE; j++)
+            cameo_pixel_fused_store(to + (SIDE * i + j) * number, e[j], o[j]);
+    }
+}
+
+/* Where they move by two: line by line of the numbers, since all of them are no registers. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_make_two(const char *x,
+                                                                         const int64_t *lines,
+                                                                         const int64_t *pixels,
+                                                                         char *to, int64_t number)
+{
+    enum { SIDE = 5 };
+    static const int from[SIDE] = {0, 2, 4, 1, 3}; /* the first and the third less line 2 */
+#pragma GCC unroll 5
+    for (int i = 0; i < SIDE; i++) {
+        cameo_pixel_floats e[SIDE], o[SIDE];
+#pragma GCC unroll 5
+        for (int j = 0; j < SIDE; j++) {
+            cameo_pixel_winograd_read(x + lines[from[i]] + pixels[j], &e[j], &o[j]);
+            if (i == 0 || i == 2) {
+                cameo_pixel_floats less, other;
+                cameo_pixel_winograd_read(x + lines[2] + pixels[j], &less, &other);
+                e[j] -= less;
+                o[j] -= other;
+            }
+        }
+        e[0] -= e[2], o[0] -= o[2];
+        e[4] -= e[2], o[4] -= o[2];
+#pragma GCC unroll 5
+        for (int j = 0; j < SIDE; j++)
+            cameo_pixel_fused_store(to + cameo_pixel_winograd_order[SIDE * i + j] * number,
+                                    e[from[j]], o[from[j]]);
+    }
+}
+
 /* Numbers of tiles t0 .. t1. */
 static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo_pixel_winograd *c,
                                                                      const char *x, int64_t t0,
                                                                      int64_t t1, char *v)
 {
-    enum { SIDE = CAMEO_PIXEL_SIDE };
     const int64_t stride = cameo_pixel_winograd_stride(c), number = c->planes * CAMEO_PIXEL;
     for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL)
         for (int64_t t = t0; t < t1; t++) {
-            cameo_pixel_floats even[SIDE][SIDE], odd[SIDE][SIDE];
-            int64_t lines[SIDE], pixels[SIDE];
-            cameo_pixel_winograd_window(c, t, lines, pixels);
-#pragma GCC unroll 4
-            for (int j = 0; j < SIDE; j++) {
-                cameo_pixel_floats low[SIDE], high[SIDE], e[SIDE], o[SIDE];
-#pragma GCC unroll 4
-                for (int i = 0; i < SIDE; i++) {
-                    const cameo_pixel_winograd_pixel u =
-                        *(const cameo_pixel_winograd_pixel *)(x + lines[i] + pixels[j]);
-                    low[i] = (cameo_pixel_floats)(u << 16);
-                    high[i] = (cameo_pixel_floats)(u & 0xffff0000u);
-                }
-                cameo_pixel_winograd_line(low, e);
-                cameo_pixel_winograd_line(high, o);
-#pragma GCC unroll 4
-                for (int i = 0; i < SIDE; i++) {
-                    even[i][j] = e[i];
-                    odd[i][j] = o[i];
-                }
-            }
+            int64_t lines[CAMEO_PIXEL_SIDE], pixels[CAMEO_PIXEL_SIDE];
             char *to = v + (t - t0) * stride + p * CAMEO_PIXEL;
-#pragma GCC unroll 4
-            for (int i = 0; i < SIDE; i++) {
-                cameo_pixel_floats e[SIDE], o[SIDE];
-                cameo_pixel_winograd_line(even[i], e);
-                cameo_pixel_winograd_line(odd[i], o);
-#pragma GCC unroll 4
-                for (int j = 0; j < SIDE; j++)
-                    cameo_pixel_fused_store(to + (SIDE * i + j) * number, e[j], o[j]);
-            }
+            cameo_pixel_winograd_window(c, t, lines, pixels);
+            if (c->step == 1)
+                cameo_pixel_winograd_make_one(x, lines, pixels, to, number);
+            else
+                cameo_pixel_winograd_make_two(x, lines, pixels, to, number);
         }
 }
 
@@ -159,23 +241,25 @@ cameo_pixel_winograd_sums(const cameo_pixel_winograd *c, const cameo_pixel_winog
 {
     cameo_words_group *const group = cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
     const cameo_words_vector less[2] = {{0}};
-    cameo_words_steps steps = {c->planes, c->planes, 0, cut->places, 0};
+    const int64_t sums = cameo_pixel_winograd_all(c);
+    cameo_words_steps steps = {.places = cut->places};
     cameo_words_panel panel = *first;
-    for (int i = 0; i < CAMEO_PIXEL_NUMBERS; i++) {
+    for (int64_t i = 0; i < sums; i++) {
+        steps.n = steps.whole = cameo_pixel_winograd_many(c, i) * c->planes;
         panel.lines = panel.next < ask->end ? ask->step : 0;
         group(&steps, rows, &panel, (char *)(cut->sums + i * CAMEO_PIXEL_BESIDE),
               4 * CAMEO_PIXEL_PANEL, less);
-        steps.places += c->planes;
-        panel.at += c->planes * panel.step;
-        panel.next += c->planes * panel.lines * CAMEO_WORDS_LINE;
+        steps.places += steps.n;
+        panel.at += steps.n * panel.step;
+        panel.next += steps.n * panel.lines * CAMEO_WORDS_LINE;
     }
 }
 
 /* The four places of a tile, of 16 channels. */
 static inline __attribute__((unused, always_inline)) void
-cameo_pixel_winograd_places(const float *sums, cameo_pixel_floats *y)
+cameo_pixel_winograd_places_one(const float *sums, cameo_pixel_floats *y)
 {
-    enum { SIDE = CAMEO_PIXEL_SIDE };
+    enum { SIDE = 4 };
     cameo_pixel_floats up[SIDE], low[SIDE];
 #pragma GCC unroll 4
     for (int j = 0; j < SIDE; j++) {
@@ -190,6 +274,35 @@ cameo_pixel_winograd_places(const float *sums, cameo_pixel_floats *y)
     y[1] = up[1] - up[2] - up[3];
     y[2] = low[0] + low[1] + low[2];
     y[3] = low[1] - low[2] - low[3];
+}
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_places_two(const float *sums, cameo_pixel_floats *y)
+{
+    enum { SIDE = 3 };
+    cameo_pixel_floats up[SIDE], low[SIDE];
+#pragma GCC unroll 3
+    for (int j = 0; j < SIDE; j++) {
+        cameo_pixel_floats m[SIDE];
+#pragma GCC unroll 3
+        for (int i = 0; i < SIDE; i++)
+            m[i] = *(const cameo_pixel_floats *)(sums + (SIDE * i + j) * CAMEO_PIXEL_BESIDE);
+        up[j] = m[0] + m[1];
+        low[j] = m[1] + m[2];
+    }
+    y[0] = up[0] + up[1];
+    y[1] = up[1] + up[2];
+    y[2] = low[0] + low[1];
+    y[3] = low[1] + low[2];
+}
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_places(const cameo_pixel_winograd *c, const float *sums, cameo_pixel_floats *y)
+{
+    if (c->step == 1)
+        cameo_pixel_winograd_places_one(sums, y);
+    else
+        cameo_pixel_winograd_places_two(sums, y);
 }
 
 /* How sums become what is stored: by cameo_pixel_finish with nothing added, or something, or by
@@ -247,9 +360,9 @@ cameo_pixel_winograd_end_of(const cameo_pixel_winograd *c, cameo_pixel_winograd_
     for (int64_t t = 0; t < n; t++, sums += CAMEO_PIXEL_PANEL) {
         const int64_t i = (tile + t) / across * 2, j = (tile + t) % across * 2;
         cameo_pixel_floats y[2][4] = {{zero, zero, zero, zero}, {zero, zero, zero, zero}};
-        cameo_pixel_winograd_places(sums, y[0]);
+        cameo_pixel_winograd_places(c, sums, y[0]);
         if (vectors > 1)
-            cameo_pixel_winograd_places(sums + 16, y[1]);
+            cameo_pixel_winograd_places(c, sums + 16, y[1]);
 #pragma GCC unroll 4
         for (int k = 0; k < 4; k++) { /* of a place outside the first one's pixel is read */
             const int is = i + k / 2 < c->rows && j + k % 2 < c->row;
@@ -291,8 +404,8 @@ cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_wino
     const int64_t lines = cut->ahead ? size / CAMEO_WORDS_LINE : 0;
     const char *w = cut->w + b * size;
     cameo_words_panel panel = {w, 2 * TILE, CAMEO_WORDS_LINE, TILE, w + cut->ahead, 0};
-    const cameo_words_asking ask =
-        cameo_words_ask(&panel, cut->t1 - cut->t0, CAMEO_PIXEL_NUMBERS * c->planes, lines, 0, 1);
+    const cameo_words_asking ask = cameo_words_ask(
+        &panel, cut->t1 - cut->t0, cameo_pixel_winograd_numbers(c) * c->planes, lines, 0, 1);
     for (int64_t t = cut->t0, some; t < cut->t1; t += some) {
         const char *rows[CAMEO_WORDS_MOST];
         const int64_t left = cut->t1 - t;
@@ -305,12 +418,40 @@ cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_wino
     }
 }
 #else
-/* A tile's numbers of a line, or what becomes of sums, n floats apart. */
-static inline __attribute__((unused)) void cameo_pixel_winograd_line(float *d, int64_t n)
+/* A tile's numbers of a line, n floats apart. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_line(int64_t step, float *d,
+                                                                     int64_t n)
 {
-    const float t[] = {d[0] - d[2 * n], d[n] + d[2 * n], d[2 * n] - d[n], d[n] - d[3 * n]};
-    for (int64_t i = 0; i < CAMEO_PIXEL_SIDE; i++)
-        d[i * n] = t[i];
+    if (step == 1) {
+        const float t[] = {d[0] - d[2 * n], d[n] + d[2 * n], d[2 * n] - d[n], d[n] - d[3 * n]};
+        for (int64_t i = 0; i < 4; i++)
+            d[i * n] = t[i];
+    } else {
+        const float t[] = {d[0] - d[2 * n], d[2 * n], d[4 * n] - d[2 * n], d[n], d[3 * n]};
+        for (int64_t i = 0; i < 5; i++)
+            d[i * n] = t[i];
+    }
+}
+
+/* Those of a tile's numbers, of one channel: pixels become them, in the order of rows. */
+static inline __attribute__((unused)) void cameo_pixel_winograd_square(int64_t step, float *d)
+{
+    for (int64_t i = 0; i < step + 3; i++)
+        cameo_pixel_winograd_line(step, d + i, step + 3);
+    for (int64_t i = 0; i < step + 3; i++)
+        cameo_pixel_winograd_line(step, d + (step + 3) * i, 1);
+}
+
+/* Channel k of a pixel in the order of what is made of it. */
+static inline __attribute__((unused)) float cameo_pixel_winograd_lane(const char *pixel, int64_t k)
+{
+    enum { HALF = CAMEO_PIXEL_PANEL / 2 };
+    uint16_t half;
+    float f;
+    memcpy(&half, pixel + 2 * (k % HALF * 2 + k / HALF), sizeof half);
+    const uint32_t u = (uint32_t)half << 16;
+    memcpy(&f, &u, sizeof f);
+    return f;
 }
 
 /* As vectors do it. */
@@ -318,52 +459,45 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
                                                                      const char *x, int64_t t0,
                                                                      int64_t t1, char *v)
 {
-    enum { SIDE = CAMEO_PIXEL_SIDE, LANES = CAMEO_PIXEL_PANEL };
-    const int64_t stride = cameo_pixel_winograd_stride(c);
+    enum { MOST = CAMEO_PIXEL_SIDE, LANES = CAMEO_PIXEL_PANEL };
+    const int64_t stride = cameo_pixel_winograd_stride(c), side = cameo_pixel_winograd_side(c);
     for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL)
         for (int64_t t = t0; t < t1; t++) {
-            float made[CAMEO_PIXEL_NUMBERS][LANES];
-            int64_t lines[SIDE], pixels[SIDE];
+            float made[MOST * MOST][LANES];
+            int64_t lines[MOST], pixels[MOST];
             cameo_pixel_winograd_window(c, t, lines, pixels);
             for (int64_t k = 0; k < LANES; k++) {
-                float d[CAMEO_PIXEL_NUMBERS];
-                for (int64_t i = 0; i < CAMEO_PIXEL_NUMBERS; i++) {
-                    const char *pixel = x + lines[i / SIDE] + pixels[i % SIDE];
-                    const uint32_t u = (uint32_t)((const uint16_t *)(const void *)
-                                                      pixel)[k % (LANES / 2) * 2 + k / (LANES / 2)]
-                                       << 16;
-                    memcpy(&d[i], &u, sizeof u);
-                }
-                for (int64_t i = 0; i < SIDE; i++)
-                    cameo_pixel_winograd_line(d + i, SIDE);
-                for (int64_t i = 0; i < SIDE; i++)
-                    cameo_pixel_winograd_line(d + SIDE * i, 1);
-                for (int64_t i = 0; i < CAMEO_PIXEL_NUMBERS; i++)
-                    made[i][k] = d[i];
+                float d[MOST * MOST];
+                for (int64_t i = 0; i < side * side; i++)
+                    d[i] = cameo_pixel_winograd_lane(x + lines[i / side] + pixels[i % side], k);
+                cameo_pixel_winograd_square(c->step, d);
+                for (int64_t i = 0; i < side * side; i++)
+                    made[c->step == 1 ? i : cameo_pixel_winograd_order[i]][k] = d[i];
             }
             char *to = v + (t - t0) * stride + p * CAMEO_PIXEL;
-            for (int64_t i = 0; i < CAMEO_PIXEL_NUMBERS; i++)
+            for (int64_t i = 0; i < side * side; i++)
                 cameo_pixel_halves((uint16_t *)(void *)(to + i * c->planes * CAMEO_PIXEL), made[i],
                                    LANES);
         }
 }
 
 /* Places of a tile from its sums, which are all of a panel. */
-static inline __attribute__((unused)) void cameo_pixel_winograd_places(const float *sums, float *y)
+static inline __attribute__((unused)) void cameo_pixel_winograd_places(int64_t step,
+                                                                       const float *sums, float *y)
 {
-    enum { SIDE = CAMEO_PIXEL_SIDE, LANES = CAMEO_PIXEL_PANEL };
+    enum { LANES = CAMEO_PIXEL_PANEL };
+    const int64_t side = step == 1 ? 4 : 3, next = side * LANES;
     for (int64_t k = 0; k < LANES; k++) {
-        float up[SIDE], low[SIDE];
-        for (int64_t j = 0; j < SIDE; j++) {
+        float up[4], low[4];
+        for (int64_t j = 0; j < side; j++) {
             const float *m = sums + j * LANES + k;
-            const int64_t next = SIDE * LANES;
-            up[j] = m[0] + m[next] + m[2 * next];
-            low[j] = m[next] - m[2 * next] - m[3 * next];
+            up[j] = m[0] + m[next] + (step == 1 ? m[2 * next] : 0);
+            low[j] = step == 1 ? m[next] - m[2 * next] - m[3 * next] : m[next] + m[2 * next];
         }
-        y[k] = up[0] + up[1] + up[2];
-        y[LANES + k] = up[1] - up[2] - up[3];
-        y[2 * LANES + k] = low[0] + low[1] + low[2];
-        y[3 * LANES + k] = low[1] - low[2] - low[3];
+        y[k] = up[0] + up[1] + (step == 1 ? up[2] : 0);
+        y[LANES + k] = step == 1 ? up[1] - up[2] - up[3] : up[1] + up[2];
+        y[2 * LANES + k] = low[0] + low[1] + (step == 1 ? low[2] : 0);
+        y[3 * LANES + k] = step == 1 ? low[1] - low[2] - low[3] : low[1] + low[2];
     }
 }
 
@@ -395,7 +529,7 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_end(const cameo_
     enum { LANES = CAMEO_PIXEL_PANEL };
     const int64_t across = (c->row + 1) / 2, i = tile / across * 2, j = tile % across * 2;
     float y[4 * LANES];
-    cameo_pixel_winograd_places(sums, y);
+    cameo_pixel_winograd_places(c->step, sums, y);
     for (int64_t k = 0; k < 2 && i + k < c->rows; k++) {
         const int64_t n = c->row - j < 2 ? c->row - j : 2, pixel = j * CAMEO_PIXEL;
         uint16_t *to = (uint16_t *)(void *)(f->y + (i + k) * f->down + pixel);
@@ -419,11 +553,13 @@ cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_wino
     const char *panel = cut->w + b * cameo_pixel_winograd_panel_size(c);
     for (int64_t t = cut->t0; t < cut->t1; t++) {
         const char *v = cut->v + (t - cut->t0) * cameo_pixel_winograd_stride(c), *w = panel;
-        float sums[CAMEO_PIXEL_NUMBERS * LANES] = {0};
-        for (float *to = sums; to < sums + CAMEO_PIXEL_NUMBERS * LANES; to += LANES)
-            for (int64_t p = 0; p < c->planes; p++, v += CAMEO_PIXEL)
+        float sums[CAMEO_PIXEL_SUMS * LANES] = {0};
+        for (int64_t s = 0; s < cameo_pixel_winograd_all(c); s++)
+            for (int64_t p = cameo_pixel_winograd_many(c, s) * c->planes; p > 0; p--) {
                 for (int64_t i = 0; i < 2 * TILE; i++, w += CAMEO_PIXEL)
-                    cameo_pixel_add_halves(v + i % TILE * 4, w, to + i / TILE * TILE);
+                    cameo_pixel_add_halves(v + i % TILE * 4, w, sums + s * LANES + i / TILE * TILE);
+                v += CAMEO_PIXEL;
+            }
         cameo_pixel_winograd_end(c, sums, t, f, e);
     }
 }
@@ -455,7 +591,7 @@ static __attribute__((noinline, unused)) cameo_pixel_winograd_cut
 cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const void *w, void *v,
                            void *scratch)
 {
-    const int64_t n = CAMEO_PIXEL_NUMBERS * c->planes;
+    const int64_t n = cameo_pixel_winograd_numbers(c) * c->planes;
     int64_t *places = (int64_t *)scratch;
     float *sums = (float *)(void *)(places + n);
     for (int64_t i = 0; i < n; i++)
@@ -465,7 +601,7 @@ cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const v
         .w = (const char *)w,
         .places = places,
         .sums = sums,
-        .v = v ? (char *)v : (char *)(sums + CAMEO_PIXEL_NUMBERS * CAMEO_PIXEL_BESIDE),
+        .v = v ? (char *)v : (char *)(sums + CAMEO_PIXEL_SUMS * CAMEO_PIXEL_BESIDE),
         .all = v != NULL};
 }
 

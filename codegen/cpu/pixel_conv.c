@@ -688,7 +688,7 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
 static Index work_of(Printer *p, const PixelConv *c)
 {
     const int64_t sums = c->out[0] * c->out[1] * c->filled;
-    const int64_t taps = c->tiles ? 4 : c->taps[0] * c->taps[1]; // 16 products for 4 places
+    const int64_t taps = c->tiles ? pixel_winograd_products(c) : c->taps[0] * c->taps[1];
     const int64_t lanes = pixel_lanes(c->dtype);
     const int64_t macs = c->anywhere ? WORD_MACS * lanes * 2 / PIXEL_BYTES : MACS;
     const int64_t products = c->windows ? taps * macs / MACS_APART : c->planes * lanes * taps;

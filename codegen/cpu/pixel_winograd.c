@@ -12,17 +12,31 @@
 #include <stdlib.h>
 
 enum {
-    SIDE = 4,
-    NUMBERS = SIDE * SIDE, // of a tile
+    MOST_SIDE = 5, // pixels of a tile across
+    MOST_NUMBERS = MOST_SIDE * MOST_SIDE,
     TAPS = 3,
     WINDOW = TAPS * TAPS,
     TILE = 16,  // columns of a tile of weights, words of a pixel
     LANES = 32, // of a pixel
     LEAST_TILES = 16,
     MOST_TILES = 56,
-    FEW_PANELS = 2,        // that are a unit, since x would be made again for each
-    SUMS = 8 * PIXEL_PANEL // of a number, of a group of tiles
+    FEW_PANELS = 2,             // that are a unit, since x would be made again for each
+    SUMS = 16 * 8 * PIXEL_PANEL // of a group of tiles
 };
+
+// Of the direct form's cycles, below which more weights are worth their memory.
+#define WORTH 0.95
+
+// Pixels of a tile across, and the numbers that are made of it.
+static int64_t side_of(const PixelConv *c)
+{
+    return c->stride[0] + TAPS;
+}
+
+static int64_t numbers_of(const PixelConv *c)
+{
+    return side_of(c) * side_of(c);
+}
 
 // ---- choosing ----------------------------------------------------------------------------------
 
@@ -47,22 +61,23 @@ static void expect(const PixelConv *c, const Processor *cpu, double cost[2])
 {
     const double channels = (double)c->channels, tiles = (double)tiles_of(c);
     const double planes = (double)c->planes, places = (double)(c->out[0] * c->out[1]);
-    const double words = TILE * (planes - 1) + (double)c->words;
+    const double numbers = (double)numbers_of(c), words = TILE * (planes - 1) + (double)c->words;
     const double moves = planes * MOVES_OF_X + ceil(channels / PIXEL_PANEL) * MOVES_OF_Y;
     cost[0] = cycles(cpu, cpu->direct, places, WINDOW * words, channels);
-    cost[1] = cycles(cpu, cpu->transformed, tiles, NUMBERS * TILE * planes, channels) +
+    cost[1] = cycles(cpu, cpu->transformed, tiles, numbers * TILE * planes, channels) +
               tiles * moves / cpu->moves;
 }
 
 static int64_t tile_size(const PixelConv *c)
 {
-    return (NUMBERS * c->planes + 1) * PIXEL_BYTES;
+    return (numbers_of(c) * c->planes + 1) * PIXEL_BYTES;
 }
 
 // Blocks as large as each other.
 static int64_t block_of(const PixelConv *c, const Processor *cpu)
 {
-    const int64_t panel = NUMBERS * c->planes * PIXEL_BYTES * PIXEL_PANEL, tiles = tiles_of(c);
+    const int64_t panel = numbers_of(c) * c->planes * PIXEL_BYTES * PIXEL_PANEL,
+                  tiles = tiles_of(c);
     int64_t most = ((int64_t)cpu->second * 3 / 4 - panel) / tile_size(c);
     most = most < LEAST_TILES ? LEAST_TILES : most > MOST_TILES ? MOST_TILES : most;
     const int64_t blocks = (tiles + most - 1) / most;
@@ -74,8 +89,8 @@ static bool allows(const PixelConv *c)
     bool fits = c->dtype == DT_BF16 && c->anywhere && !c->windows && !c->few && !c->part &&
                 c->finish && c->columns == PIXEL_PANEL;
     for (int i = 0; i < 2; i++)
-        fits &= c->taps[i] == TAPS && c->stride[i] == 1 && c->dilation[i] == 1;
-    return fits;
+        fits &= c->taps[i] == TAPS && c->dilation[i] == 1;
+    return fits && c->stride[0] == c->stride[1] && c->stride[0] <= 2;
 }
 
 bool pixel_winograd_choose(Module *mod, Conv *c, PixelConv *to, const ConvChoice *how)
@@ -83,11 +98,11 @@ bool pixel_winograd_choose(Module *mod, Conv *c, PixelConv *to, const ConvChoice
     if (how->direct || !allows(to))
         return false;
     expect(to, how->cpu, c->cost);
-    if (!how->tile && c->cost[1] >= c->cost[0])
+    if (!how->tile && c->cost[1] >= WORTH * c->cost[0])
         return false;
     c->tile = 2;
     to->tiles = block_of(to, how->cpu);
-    const int64_t own = 2 * NUMBERS * to->planes + NUMBERS * SUMS; // 64 bits for each place
+    const int64_t own = 2 * numbers_of(to) * to->planes + SUMS; // 64 bits for each place
     const int64_t made = to->tiles * tile_size(to) / (int64_t)sizeof(float);
     const bool shared = to->tiles >= tiles_of(to);
     if (shared)
@@ -98,24 +113,34 @@ bool pixel_winograd_choose(Module *mod, Conv *c, PixelConv *to, const ConvChoice
 
 // ---- packing -----------------------------------------------------------------------------------
 
-// What the three taps of a line give at each of its four numbers.
-static const double given[SIDE][TAPS] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+// What the three taps of a line give at each of its numbers, by how far windows move.
+static const double given[2][MOST_SIDE][TAPS] = {
+    {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+    {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}, {0, 1, 0}},
+};
 
-static void transform(const double *window, double *numbers)
+// Where those of a tile lie whose windows move by two: cameo_pixel_winograd_order.
+static const unsigned char order[MOST_NUMBERS] = {0,  4,  6, 1, 7, 10, 12, 13, 11, 14, 15, 19, 21,
+                                                  16, 22, 2, 5, 8, 3,  9,  17, 20, 23, 18, 24};
+
+static void transform(int64_t stride, const double *window, double *numbers)
 {
-    for (int i = 0; i < NUMBERS; i++) {
-        numbers[i] = 0;
+    const int64_t side = stride + TAPS;
+    for (int64_t i = 0; i < side * side; i++) {
+        const double *down = given[stride - 1][i / side], *across = given[stride - 1][i % side];
+        double sum = 0;
         for (int t = 0; t < WINDOW; t++)
-            numbers[i] += given[i / SIDE][t / TAPS] * given[i % SIDE][t % TAPS] * window[t];
+            sum += down[t / TAPS] * across[t % TAPS] * window[t];
+        numbers[stride == 1 ? i : order[i]] = sum;
     }
 }
 
 // The numbers of row i and channel k, to the word of the panel where x has that channel.
 static void put(const PixelConv *c, int64_t i, int64_t k, const double *numbers, uint16_t *to)
 {
-    const int64_t lane = k % 2 * (LANES / 2) + k % LANES / 2;
-    for (int64_t n = 0; n < NUMBERS; n++) {
-        const int64_t step = (i / PIXEL_PANEL * NUMBERS + n) * c->planes + k / LANES;
+    const int64_t lane = k % 2 * (LANES / 2) + k % LANES / 2, all = numbers_of(c);
+    for (int64_t n = 0; n < all; n++) {
+        const int64_t step = (i / PIXEL_PANEL * all + n) * c->planes + k / LANES;
         const int64_t word = ((2 * step + i % PIXEL_PANEL / TILE) * TILE + lane / 2) * TILE;
         scalar_store(DT_BF16, &to[2 * (word + i % TILE) + lane % 2], (Scalar){.f = numbers[n]});
     }
@@ -126,7 +151,7 @@ bool pixel_winograd_pack(Module *mod, const Conv *c, const ByteWeights *w, Pixel
 {
     const Buffer *b = buffer_at(mod, c->w->buffer);
     const StoredU16 *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
-    const int64_t words = to->filled * NUMBERS * to->planes * TILE;
+    const int64_t words = to->filled * numbers_of(to) * to->planes * TILE;
     uint16_t *packed = from ? calloc((size_t)words, sizeof(int32_t)) : NULL;
     if (!packed) {
         *error = from ? STR("no memory for packed weights") : *error;
@@ -135,11 +160,11 @@ bool pixel_winograd_pack(Module *mod, const Conv *c, const ByteWeights *w, Pixel
     for (int64_t i = 0; i < w->rows; i++)
         for (int64_t k = 0; k < w->channels; k++) {
             const StoredU16 *at = from + w->start + w->group_at[0] + i * w->row;
-            double window[WINDOW], numbers[NUMBERS];
+            double window[WINDOW], numbers[MOST_NUMBERS];
             for (int64_t t = 0; t < WINDOW; t++)
                 window[t] =
                     scalar_load(DT_BF16, (const unsigned char *)(at + w->k_at[k * WINDOW + t])).f;
-            transform(window, numbers);
+            transform(to->stride[0], window, numbers);
             put(to, i, k, numbers, packed);
         }
     to->packed = bytes_buffer(mod, DT_I32, words, packed);
@@ -160,10 +185,16 @@ void pixel_winograd_print_begin(Printer *p, const Conv *conv)
                "    .planes = %lld, .lines = %lld, .across = %lld, .line = %lld, .column = %lld,",
                (long long)c->planes, (long long)c->lines, (long long)c->across,
                (long long)(c->border - c->pad[0]), (long long)(c->border - c->pad[1]));
-    print_line(p, "    .rows = %lld, .row = %lld, .panels = %lld,%s .most = %lld, .each = %lld};",
-               (long long)c->out[0], (long long)c->out[1], (long long)panels,
-               (c->channels - 1) % PIXEL_PANEL < TILE ? " .edge = 1," : "", (long long)c->tiles,
+    print_line(p, "    .rows = %lld, .row = %lld, .step = %lld, .panels = %lld,%s",
+               (long long)c->out[0], (long long)c->out[1], (long long)c->stride[0],
+               (long long)panels, (c->channels - 1) % PIXEL_PANEL < TILE ? " .edge = 1," : "");
+    print_line(p, "    .most = %lld, .each = %lld};", (long long)c->tiles,
                (long long)(panels <= FEW_PANELS ? panels : 1));
+}
+
+int64_t pixel_winograd_products(const PixelConv *c)
+{
+    return (numbers_of(c) + 3) / 4;
 }
 
 int64_t pixel_winograd_made(const PixelConv *c)

@@ -1,8 +1,8 @@
-// Convolutions in pixels of bfloat16 by windows of 3 x 3 that move by one, in tiles of 2 x 2 places
-// (runtime/cameo_pixel_winograd.h): 16 products of a word instead of 36, where vectors multiply
-// words and that is expected to be quicker. What is made of x, and of the windows in float64, is
-// rounded to bfloat16 once more, so only a model whose float32 `--precision bf16` made bfloat16
-// goes so.
+// Convolutions in pixels of bfloat16 by windows of 3 x 3 that move by one or two, in tiles of 2 x 2
+// places (runtime/cameo_pixel_winograd.h): 16 or 25 products of a word instead of 36, where vectors
+// multiply words and that is expected to be quicker. What is made of x, and of the windows in
+// float64, is rounded to bfloat16 once more, so only a model whose float32 `--precision bf16` made
+// bfloat16 goes so.
 #ifndef CAMEO_CODEGEN_CPU_PIXEL_WINOGRAD_H
 #define CAMEO_CODEGEN_CPU_PIXEL_WINOGRAD_H
 
@@ -21,6 +21,8 @@ bool pixel_winograd_pack(Module *mod, const Conv *c, const ByteWeights *w, Pixel
                          Str *error);
 
 void pixel_winograd_print_begin(Printer *p, const Conv *conv);
+// Products of a place, which would be 9.
+int64_t pixel_winograd_products(const PixelConv *c);
 // The numbers of tiles from .. to, of pixel_winograd_made in all, to to->copy: where it is there
 // they are made before units. What one takes, in tenths of nanoseconds.
 void pixel_winograd_print_make(Printer *p, const Conv *conv, const char *from, const char *to);
