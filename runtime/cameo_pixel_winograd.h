@@ -13,7 +13,9 @@
  * What a block of tiles is made of stays in the second cache while all panels of 32 channels of the
  * output pass; the sums of up to eight tiles stay in the first one until what surrounds them is
  * done. A pixel of 32 channels is made of as two vectors, of its even channels and of its odd ones:
- * so they lie in what is made of it, the even ones first, and weights are packed so too. */
+ * so they lie in what is made of it, the even ones first, and weights are packed so too. Pixels
+ * that are not full are read in the order of channels, which takes longer, and the words behind
+ * their last channel are not multiplied. */
 #ifndef CAMEO_PIXEL_WINOGRAD_H
 #define CAMEO_PIXEL_WINOGRAD_H
 
@@ -30,6 +32,7 @@ enum {
 
 typedef struct cameo_pixel_winograd {
     int64_t planes, lines, across; /* of x, pixels of a line */
+    int64_t words;                 /* of a pixel of the last plane; 0: it is full */
     int64_t line, column;          /* where the first window begins */
     int64_t rows, row, step;       /* of the output; 1 or 2, by which windows move */
     int64_t panels;                /* of 32 channels of the output */
@@ -49,7 +52,7 @@ typedef struct cameo_pixel_winograd_y {
 /* Tiles t0 .. t1 of a block, whose numbers are at v, and panels b0 .. b1 that are multiplied. */
 typedef struct cameo_pixel_winograd_cut {
     const char *x, *w;
-    int64_t *places; /* of each number the pixels of its planes, in what is made of a tile */
+    int64_t *places; /* of each step of the sums the pixel, in what is made of a tile */
     float *sums;
     char *v;
     int all;      /* v holds all tiles, which are one block */
@@ -84,7 +87,7 @@ cameo_pixel_winograd_numbers(const cameo_pixel_winograd *c)
     return (c->step + 3) * (c->step + 3);
 }
 
-/* Sums of a tile, and the numbers that sum i is of. */
+/* Sums of a tile, and how many numbers sum i is of: those of a plane, then those of the next. */
 static inline __attribute__((unused)) int64_t
 cameo_pixel_winograd_all(const cameo_pixel_winograd *c)
 {
@@ -144,19 +147,25 @@ cameo_pixel_winograd_line(const cameo_pixel_floats *d, cameo_pixel_floats *t)
     t[3] = d[1] - d[3];
 }
 
+/* The even and the odd channels of a pixel; the lower and the upper ones where it is not full. */
 static inline __attribute__((unused, always_inline)) void
-cameo_pixel_winograd_read(const char *at, cameo_pixel_floats *even, cameo_pixel_floats *odd)
+cameo_pixel_winograd_read(const char *at, int full, cameo_pixel_floats *even,
+                          cameo_pixel_floats *odd)
 {
+    if (!full) {
+        *even = cameo_pixel_fused_added(at, 0);
+        *odd = cameo_pixel_fused_added(at, 1);
+        return;
+    }
     const cameo_pixel_winograd_pixel u = *(const cameo_pixel_winograd_pixel *)at;
     *even = (cameo_pixel_floats)(u << 16);
     *odd = (cameo_pixel_floats)(u & 0xffff0000u);
 }
 
 /* The numbers of a tile of a plane, `number` bytes apart, whose windows move by one. */
-static inline __attribute__((unused)) void cameo_pixel_winograd_make_one(const char *x,
-                                                                         const int64_t *lines,
-                                                                         const int64_t *pixels,
-                                                                         char *to, int64_t number)
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_make_one(const char *x, int full, const int64_t *lines, const int64_t *pixels,
+                              char *to, int64_t number)
 {
     enum { SIDE = 4 };
     cameo_pixel_floats even[SIDE][SIDE], odd[SIDE][SIDE];
@@ -165,7 +174,7 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make_one(const c
         cameo_pixel_floats low[SIDE], high[SIDE], e[SIDE], o[SIDE];
 #pragma GCC unroll 4
         for (int i = 0; i < SIDE; i++)
-            cameo_pixel_winograd_read(x + lines[i] + pixels[j], &low[i], &high[i]);
+            cameo_pixel_winograd_read(x + lines[i] + pixels[j], full, &low[i], &high[i]);
         cameo_pixel_winograd_line(low, e);
         cameo_pixel_winograd_line(high, o);
 #pragma GCC unroll 4
@@ -186,10 +195,9 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make_one(const c
 }
 
 /* Where they move by two: line by line of the numbers, since all of them are no registers. */
-static inline __attribute__((unused)) void cameo_pixel_winograd_make_two(const char *x,
-                                                                         const int64_t *lines,
-                                                                         const int64_t *pixels,
-                                                                         char *to, int64_t number)
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_winograd_make_two(const char *x, int full, const int64_t *lines, const int64_t *pixels,
+                              char *to, int64_t number)
 {
     enum { SIDE = 5 };
     static const int from[SIDE] = {0, 2, 4, 1, 3}; /* the first and the third less line 2 */
@@ -198,10 +206,10 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make_two(const c
         cameo_pixel_floats e[SIDE], o[SIDE];
 #pragma GCC unroll 5
         for (int j = 0; j < SIDE; j++) {
-            cameo_pixel_winograd_read(x + lines[from[i]] + pixels[j], &e[j], &o[j]);
+            cameo_pixel_winograd_read(x + lines[from[i]] + pixels[j], full, &e[j], &o[j]);
             if (i == 0 || i == 2) {
                 cameo_pixel_floats less, other;
-                cameo_pixel_winograd_read(x + lines[2] + pixels[j], &less, &other);
+                cameo_pixel_winograd_read(x + lines[2] + pixels[j], full, &less, &other);
                 e[j] -= less;
                 o[j] -= other;
             }
@@ -221,16 +229,22 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
                                                                      int64_t t1, char *v)
 {
     const int64_t stride = cameo_pixel_winograd_stride(c), number = c->planes * CAMEO_PIXEL;
-    for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL)
+    for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL) {
+        const int full = !c->words || p < c->planes - 1;
         for (int64_t t = t0; t < t1; t++) {
             int64_t lines[CAMEO_PIXEL_SIDE], pixels[CAMEO_PIXEL_SIDE];
             char *to = v + (t - t0) * stride + p * CAMEO_PIXEL;
             cameo_pixel_winograd_window(c, t, lines, pixels);
-            if (c->step == 1)
-                cameo_pixel_winograd_make_one(x, lines, pixels, to, number);
+            if (c->step == 1 && full)
+                cameo_pixel_winograd_make_one(x, 1, lines, pixels, to, number);
+            else if (c->step == 1)
+                cameo_pixel_winograd_make_one(x, 0, lines, pixels, to, number);
+            else if (full)
+                cameo_pixel_winograd_make_two(x, 1, lines, pixels, to, number);
             else
-                cameo_pixel_winograd_make_two(x, lines, pixels, to, number);
+                cameo_pixel_winograd_make_two(x, 0, lines, pixels, to, number);
         }
+    }
 }
 
 /* Sums of up to eight tiles from the rows on with a panel; `some`: the group's height. */
@@ -242,10 +256,11 @@ cameo_pixel_winograd_sums(const cameo_pixel_winograd *c, const cameo_pixel_winog
     cameo_words_group *const group = cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
     const cameo_words_vector less[2] = {{0}};
     const int64_t sums = cameo_pixel_winograd_all(c);
-    cameo_words_steps steps = {.places = cut->places};
+    cameo_words_steps steps = {.words = c->words, .places = cut->places};
     cameo_words_panel panel = *first;
     for (int64_t i = 0; i < sums; i++) {
-        steps.n = steps.whole = cameo_pixel_winograd_many(c, i) * c->planes;
+        steps.n = cameo_pixel_winograd_many(c, i) * c->planes;
+        steps.whole = c->words ? steps.n - steps.n / c->planes : steps.n;
         panel.lines = panel.next < ask->end ? ask->step : 0;
         group(&steps, rows, &panel, (char *)(cut->sums + i * CAMEO_PIXEL_BESIDE),
               4 * CAMEO_PIXEL_PANEL, less);
@@ -443,12 +458,13 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_square(int64_t s
 }
 
 /* Channel k of a pixel in the order of what is made of it. */
-static inline __attribute__((unused)) float cameo_pixel_winograd_lane(const char *pixel, int64_t k)
+static inline __attribute__((unused)) float cameo_pixel_winograd_lane(const char *pixel, int full,
+                                                                      int64_t k)
 {
     enum { HALF = CAMEO_PIXEL_PANEL / 2 };
     uint16_t half;
     float f;
-    memcpy(&half, pixel + 2 * (k % HALF * 2 + k / HALF), sizeof half);
+    memcpy(&half, pixel + 2 * (full ? k % HALF * 2 + k / HALF : k), sizeof half);
     const uint32_t u = (uint32_t)half << 16;
     memcpy(&f, &u, sizeof f);
     return f;
@@ -463,13 +479,15 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
     const int64_t stride = cameo_pixel_winograd_stride(c), side = cameo_pixel_winograd_side(c);
     for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL)
         for (int64_t t = t0; t < t1; t++) {
+            const int full = !c->words || p < c->planes - 1;
             float made[MOST * MOST][LANES];
             int64_t lines[MOST], pixels[MOST];
             cameo_pixel_winograd_window(c, t, lines, pixels);
             for (int64_t k = 0; k < LANES; k++) {
                 float d[MOST * MOST];
                 for (int64_t i = 0; i < side * side; i++)
-                    d[i] = cameo_pixel_winograd_lane(x + lines[i / side] + pixels[i % side], k);
+                    d[i] =
+                        cameo_pixel_winograd_lane(x + lines[i / side] + pixels[i % side], full, k);
                 cameo_pixel_winograd_square(c->step, d);
                 for (int64_t i = 0; i < side * side; i++)
                     made[c->step == 1 ? i : cameo_pixel_winograd_order[i]][k] = d[i];
@@ -553,13 +571,13 @@ cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_wino
     const char *panel = cut->w + b * cameo_pixel_winograd_panel_size(c);
     for (int64_t t = cut->t0; t < cut->t1; t++) {
         const char *v = cut->v + (t - cut->t0) * cameo_pixel_winograd_stride(c), *w = panel;
+        const int64_t *place = cut->places;
         float sums[CAMEO_PIXEL_SUMS * LANES] = {0};
         for (int64_t s = 0; s < cameo_pixel_winograd_all(c); s++)
-            for (int64_t p = cameo_pixel_winograd_many(c, s) * c->planes; p > 0; p--) {
+            for (int64_t p = cameo_pixel_winograd_many(c, s) * c->planes; p > 0; p--, place++)
                 for (int64_t i = 0; i < 2 * TILE; i++, w += CAMEO_PIXEL)
-                    cameo_pixel_add_halves(v + i % TILE * 4, w, sums + s * LANES + i / TILE * TILE);
-                v += CAMEO_PIXEL;
-            }
+                    cameo_pixel_add_halves(v + *place + i % TILE * 4, w,
+                                           sums + s * LANES + i / TILE * TILE);
         cameo_pixel_winograd_end(c, sums, t, f, e);
     }
 }
@@ -594,8 +612,12 @@ cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const v
     const int64_t n = cameo_pixel_winograd_numbers(c) * c->planes;
     int64_t *places = (int64_t *)scratch;
     float *sums = (float *)(void *)(places + n);
-    for (int64_t i = 0; i < n; i++)
-        places[i] = i * CAMEO_PIXEL;
+    for (int64_t s = 0, first = 0, k = 0; s < cameo_pixel_winograd_all(c); s++) {
+        const int64_t many = cameo_pixel_winograd_many(c, s);
+        for (int64_t i = 0; i < many * c->planes; i++)
+            places[k++] = ((first + i % many) * c->planes + i / many) * CAMEO_PIXEL;
+        first += many;
+    }
     return (cameo_pixel_winograd_cut){
         .x = (const char *)x,
         .w = (const char *)w,

@@ -54,17 +54,20 @@ static double cycles(const Processor *cpu, double share, double rows, double wor
     return fmax(all * words * vectors / each, words * vectors * PIXEL_BYTES / cpu->bytes);
 }
 
-// Operations on vectors for what is made of a tile's pixels of a plane, and of its sums of a panel.
+// Operations on vectors for what is made of a tile's pixels of a plane, and of its sums of a panel;
+// of pixels that are not full so many more, by how far windows move.
 enum { MOVES_OF_X = 150, MOVES_OF_Y = 150 };
+static const double apart[] = {150, 350};
 
 static void expect(const PixelConv *c, const Processor *cpu, double cost[2])
 {
     const double channels = (double)c->channels, tiles = (double)tiles_of(c);
     const double planes = (double)c->planes, places = (double)(c->out[0] * c->out[1]);
     const double numbers = (double)numbers_of(c), words = TILE * (planes - 1) + (double)c->words;
-    const double moves = planes * MOVES_OF_X + ceil(channels / PIXEL_PANEL) * MOVES_OF_Y;
+    const double moves = planes * MOVES_OF_X + ceil(channels / PIXEL_PANEL) * MOVES_OF_Y +
+                         (c->words < TILE ? apart[c->stride[0] - 1] : 0);
     cost[0] = cycles(cpu, cpu->direct, places, WINDOW * words, channels);
-    cost[1] = cycles(cpu, cpu->transformed, tiles, numbers * TILE * planes, channels) +
+    cost[1] = cycles(cpu, cpu->transformed, tiles, numbers * words, channels) +
               tiles * moves / cpu->moves;
 }
 
@@ -76,8 +79,8 @@ static int64_t tile_size(const PixelConv *c)
 // Blocks as large as each other.
 static int64_t block_of(const PixelConv *c, const Processor *cpu)
 {
-    const int64_t panel = numbers_of(c) * c->planes * PIXEL_BYTES * PIXEL_PANEL,
-                  tiles = tiles_of(c);
+    const int64_t panel = numbers_of(c) * c->planes * PIXEL_BYTES * PIXEL_PANEL;
+    const int64_t tiles = tiles_of(c);
     int64_t most = ((int64_t)cpu->second * 3 / 4 - panel) / tile_size(c);
     most = most < LEAST_TILES ? LEAST_TILES : most > MOST_TILES ? MOST_TILES : most;
     const int64_t blocks = (tiles + most - 1) / most;
@@ -135,12 +138,27 @@ static void transform(int64_t stride, const double *window, double *numbers)
     }
 }
 
+// The sum that number n is added to: its first number, and how many it has.
+static int64_t sum_of(int64_t stride, int64_t n, int64_t *many)
+{
+    static const unsigned char first[] = {0, 4, 6, 10, 12, 13, 15, 19, 21, MOST_NUMBERS};
+    int64_t s = 0;
+    while (stride > 1 && first[s + 1] <= n)
+        s++;
+    *many = stride > 1 ? first[s + 1] - first[s] : 1;
+    return stride > 1 ? first[s] : n;
+}
+
 // The numbers of row i and channel k, to the word of the panel where x has that channel.
 static void put(const PixelConv *c, int64_t i, int64_t k, const double *numbers, uint16_t *to)
 {
-    const int64_t lane = k % 2 * (LANES / 2) + k % LANES / 2, all = numbers_of(c);
+    const int64_t plane = k / LANES, all = numbers_of(c);
+    const bool full = c->words == TILE || plane < c->planes - 1;
+    const int64_t lane = full ? k % 2 * (LANES / 2) + k % LANES / 2 : k % LANES;
     for (int64_t n = 0; n < all; n++) {
-        const int64_t step = (i / PIXEL_PANEL * all + n) * c->planes + k / LANES;
+        int64_t many;
+        const int64_t sum = sum_of(c->stride[0], n, &many);
+        const int64_t step = (i / PIXEL_PANEL * all + sum) * c->planes + plane * many + n - sum;
         const int64_t word = ((2 * step + i % PIXEL_PANEL / TILE) * TILE + lane / 2) * TILE;
         scalar_store(DT_BF16, &to[2 * (word + i % TILE) + lane % 2], (Scalar){.f = numbers[n]});
     }
@@ -185,6 +203,8 @@ void pixel_winograd_print_begin(Printer *p, const Conv *conv)
                "    .planes = %lld, .lines = %lld, .across = %lld, .line = %lld, .column = %lld,",
                (long long)c->planes, (long long)c->lines, (long long)c->across,
                (long long)(c->border - c->pad[0]), (long long)(c->border - c->pad[1]));
+    if (c->words < TILE)
+        print_line(p, "    .words = %lld,", (long long)c->words);
     print_line(p, "    .rows = %lld, .row = %lld, .step = %lld, .panels = %lld,%s",
                (long long)c->out[0], (long long)c->out[1], (long long)c->stride[0],
                (long long)panels, (c->channels - 1) % PIXEL_PANEL < TILE ? " .edge = 1," : "");

@@ -129,7 +129,7 @@ def variants(scratch):
 
 
 def main():
-    args = programs.arguments(programs=15, nodes=4)
+    args = programs.arguments(programs=10, nodes=4)
     tiled = [0]
 
     def draw(random, i):
