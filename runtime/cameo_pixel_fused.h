@@ -281,63 +281,91 @@ typedef struct cameo_pixel_byte_panel {
     int64_t column; /* the first one */
 } cameo_pixel_byte_panel;
 
-/* What is done to a sum that something is added to, before it is rounded. */
+typedef int64_t cameo_pixel_fused_both __attribute__((vector_size(64), aligned(1), may_alias));
+typedef int64_t cameo_pixel_fused_one __attribute__((vector_size(32), aligned(1), may_alias));
+
 static inline __attribute__((unused, always_inline)) cameo_pixel_byte_floats
-cameo_pixel_fused_sum(cameo_pixel_byte_floats f, const unsigned char *added,
-                      const cameo_pixel_byte_ends *e)
+cameo_pixel_byte_all(float x)
 {
-    const cameo_pixel_byte_floats none = {0}, low = none + e->low, high = none + e->high;
-    const cameo_pixel_byte_floats factor = none + e->factor, by = none + e->by;
-    const cameo_pixel_byte_floats number = none + e->number;
-    const cameo_pixel_byte_floats whole = none + 12582912.0f; /* see CAMEO_WHOLE */
-    const cameo_pixel_byte_floats start = none + (12582912.0f - e->start);
-    const cameo_pixel_byte_floats other =
-        e->sign ? cameo_pixel_byte_widened(added, 1) : cameo_pixel_byte_widened(added, 0);
-    __asm__("vmaxps %1, %0, %0" : "+v"(f) : "v"(low));
-    __asm__("vminps %1, %0, %0" : "+v"(f) : "v"(high));
-    f = (f + whole) - start;
-    if (e->last)
-        return cameo_pixel_byte_joined(f, factor, cameo_pixel_byte_joined(other, by, number));
-    return cameo_pixel_byte_joined(other, by, cameo_pixel_byte_joined(f, factor, number));
+    return x - (cameo_pixel_byte_floats){0};
 }
 
-/* As cameo_pixel_bytes does it, whose saturating operations these are in 32 bits: what is clipped
- * is added to behind that. sums are less what x's zero point adds to them. */
+/* A byte as a number: `as`, 2^23 with the byte's sign turned, makes it one, and `less` is what that
+ * adds. */
+static inline __attribute__((unused, always_inline)) cameo_pixel_byte_floats
+cameo_pixel_fused_byte(const char *at, cameo_pixel_byte_ints as, cameo_pixel_byte_floats less)
+{
+    cameo_pixel_byte_ints x;
+    __asm__("vpmovzxbd %1, %0" : "=v"(x) : "m"(*(const cameo_pixel_byte_few *)at));
+    return (cameo_pixel_byte_floats)(x ^ as) - less;
+}
+
+/* A variable of its own for each constant: what is stored could else be one of them. */
+#define CAMEO_PIXEL_FUSED_ADDED(e)                                                                 \
+    const cameo_pixel_byte_floats low = cameo_pixel_byte_all((e)->low);                            \
+    const cameo_pixel_byte_floats high = cameo_pixel_byte_all((e)->high);                          \
+    const cameo_pixel_byte_floats factor = cameo_pixel_byte_all((e)->factor);                      \
+    const cameo_pixel_byte_floats by = cameo_pixel_byte_all((e)->by);                              \
+    const cameo_pixel_byte_floats number = cameo_pixel_byte_all((e)->number);                      \
+    const cameo_pixel_byte_floats whole = cameo_pixel_byte_all(12582912.0f); /* see CAMEO_WHOLE */ \
+    const cameo_pixel_byte_floats start = cameo_pixel_byte_all(12582912.0f - (e)->start);          \
+    const cameo_pixel_byte_ints as =                                                               \
+        (cameo_pixel_byte_ints){0} + (0x4b000000 + ((e)->sign ? 0x80 : 0));                        \
+    const cameo_pixel_byte_floats less = cameo_pixel_byte_all((e)->sign ? 8388736.0f : 8388608.0f)
+
+/* From sums, less what x's zero point adds to them, to y, which saturating operations round and
+ * clip (see cameo_pixel_bytes): two places at a time. more: 0, nothing is added; 1, something is,
+ * to the sum's product; 2, before it. Where only one vector of a panel is read the other's bytes are
+ * what 0 becomes. */
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_pack_of(int height, int vectors, int more,
                           cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
                           const cameo_pixel_places *places, const cameo_pixel_byte_ends *e,
                           int64_t column)
 {
-    const cameo_words_vector nothing = {0}, least = nothing + (e->least - e->zero);
-    const cameo_words_vector most = nothing + (e->most - e->zero);
-    const cameo_words_vector zero = nothing + (e->zero + e->flip);
+    const cameo_pixel_byte_ints order = CAMEO_PIXEL_BYTE_ORDER;
+    CAMEO_PIXEL_BYTE_BOUNDS(e);
+    CAMEO_PIXEL_FUSED_ADDED(e);
+    const int64_t n = places->n, *at = places->at, *added_at = places->added_at;
+    const char *added = places->added + column;
+    char *to = places->y + column;
     cameo_pixel_byte_floats scale[2], bias[2];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
         scale[v] = *(const cameo_pixel_byte_floats *)(e->scale + column + 16 * v);
         bias[v] = *(const cameo_pixel_byte_floats *)(e->bias + column + 16 * v);
     }
-#pragma GCC unroll 8
-    for (int i = 0; i < height; i++) {
-        cameo_pixel_byte_few bytes[2] = {{0}};
+#pragma GCC unroll 4
+    for (int i = 0; i < height; i += 2) {
+        cameo_pixel_byte_ints r[4] = {{0}, {0}, {0}, {0}};
 #pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++) {
-            cameo_pixel_byte_floats f = cameo_pixel_byte_joined(
-                __builtin_convertvector(sums[i][v], cameo_pixel_byte_floats), scale[v], bias[v]);
-            if (more)
-                f = cameo_pixel_fused_sum(
-                    f, (const unsigned char *)places->added + places->added_at[i] + column + 16 * v,
-                    e);
-            cameo_words_vector y = (cameo_words_vector)cameo_pixel_byte_nearest(f);
-            __asm__("vpmaxsd %1, %0, %0" : "+v"(y) : "v"(least));
-            __asm__("vpminsd %1, %0, %0" : "+v"(y) : "v"(most));
-            __asm__("vpmovdb %1, %0" : "=v"(bytes[v]) : "v"(y + zero));
-        }
-        if (i < places->n) {
-            char *y = places->y + places->at[i] + column;
-            *(cameo_pixel_byte_few *)y = bytes[0];
-            *(cameo_pixel_byte_few *)(y + 16) = bytes[1];
+        for (int j = 0; j < 2; j++)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; v++) {
+                cameo_pixel_byte_floats f = cameo_pixel_byte_joined(
+                    __builtin_convertvector(sums[i + j][v], cameo_pixel_byte_floats), scale[v],
+                    bias[v]);
+                if (more) {
+                    const cameo_pixel_byte_floats other =
+                        cameo_pixel_fused_byte(added + added_at[i + j] + 16 * v, as, less);
+                    __asm__("vmaxps %1, %0, %0" : "+v"(f) : "v"(low));
+                    __asm__("vminps %1, %0, %0" : "+v"(f) : "v"(high));
+                    f = (f + whole) - start;
+                    f = more == 1 ? cameo_pixel_byte_joined(
+                                        other, by, cameo_pixel_byte_joined(f, factor, number))
+                                  : cameo_pixel_byte_joined(
+                                        f, factor, cameo_pixel_byte_joined(other, by, number));
+                }
+                r[2 * j + v] = cameo_pixel_byte_nearest(f);
+            }
+        cameo_pixel_byte_pixel y =
+            cameo_pixel_byte_packed(r[0], r[1], r[2], r[3], zero, least, most, flip);
+        __asm__("vpermd %0, %1, %0" : "+v"(y) : "v"(order));
+        if (i < n) { /* a place behind the last one is that again, which was added to already */
+            const cameo_pixel_fused_both two = (cameo_pixel_fused_both)y;
+            *(cameo_pixel_fused_one *)(to + at[i]) = __builtin_shufflevector(two, two, 0, 1, 2, 3);
+            *(cameo_pixel_fused_one *)(to + at[i + 1]) =
+                __builtin_shufflevector(two, two, 4, 5, 6, 7);
         }
     }
 }
@@ -348,7 +376,9 @@ cameo_pixel_fused_pack(int height, int vectors,
                        const cameo_pixel_places *places, const void *ends)
 {
     const cameo_pixel_byte_panel *panel = (const cameo_pixel_byte_panel *)ends;
-    if (places->added)
+    if (places->added && panel->ends->last)
+        cameo_pixel_fused_pack_of(height, vectors, 2, sums, places, panel->ends, panel->column);
+    else if (places->added)
         cameo_pixel_fused_pack_of(height, vectors, 1, sums, places, panel->ends, panel->column);
     else
         cameo_pixel_fused_pack_of(height, vectors, 0, sums, places, panel->ends, panel->column);
