@@ -27,13 +27,25 @@ typedef struct cameo_pixel_fuse {
 
 enum { CAMEO_PIXEL_TURNS = CAMEO_PIXEL_TILES / 2, CAMEO_PIXEL_TURN = 2 * CAMEO_PIXEL_TILE };
 
+/* Places behind those of a turn: a group's that are the last one again, and what is stored eight at
+ * a time. */
+enum { CAMEO_PIXEL_BEHIND = 8 };
+
 /* Where the places of a unit's turns lie, which all its blocks share: in x, y and what is added. */
 typedef struct cameo_pixel_kept {
     int64_t unit[CAMEO_PIXEL_TURNS]; /* whose they are, and 1; 0: nobody's */
-    const char *rows[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + 3];
-    int64_t at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + 3];
-    int64_t added_at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + 3];
+    const char *rows[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
+    int64_t at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
+    int64_t added_at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
 } cameo_pixel_kept;
+
+/* None yet: the rest is written before it is read, and setting it would take as long as few sums.
+ */
+static inline __attribute__((unused)) void cameo_pixel_keep_none(cameo_pixel_kept *kept)
+{
+    for (int i = 0; i < CAMEO_PIXEL_TURNS; i++)
+        kept->unit[i] = 0;
+}
 
 typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const *rows,
                                const cameo_words_panel *b, const cameo_words_vector *less,
@@ -73,20 +85,25 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
     static __attribute__((unused)) cameo_pixel_groups_of name[] = {                                \
         {name##_4_1, name##_4_2}, {name##_6_1, name##_6_2}, {name##_8_1, name##_8_2}};
 
-/* Where n places lie in lines of the output that are `down` bytes apart. */
-static inline __attribute__((unused)) void
-cameo_pixel_lines(const cameo_pixel_conv *c, int64_t down, int64_t place, int64_t n, int64_t *at)
+/* to[i], numbers or addresses: of n places in lines of `row`, the first one place `across` of its
+ * line and `at`; places are `step` bytes apart and lines `down`. Up to 7 behind them are written.
+ */
+static inline __attribute__((unused)) void cameo_pixel_lines(int64_t row, int64_t across, int64_t n,
+                                                             int64_t at, int64_t step, int64_t down,
+                                                             void *to)
 {
-    int64_t across = place % c->row, now = place / c->row * down + across * CAMEO_PIXEL;
-    for (int64_t i = 0; i < n; i++, now += CAMEO_PIXEL) {
-        at[i] = now;
-        if (++across == c->row) {
-            across = 0;
-            now += down - c->row * CAMEO_PIXEL;
-        }
+    typedef int64_t cameo_one __attribute__((may_alias));
+    typedef int64_t cameo_eight __attribute__((vector_size(64), aligned(8), may_alias));
+    const cameo_eight steps = (cameo_eight){0, 1, 2, 3, 4, 5, 6, 7} * step;
+    cameo_one *places = (cameo_one *)to;
+    for (int64_t i = 0, end; i < n; i = end, across = 0) {
+        end = n - i < row - across ? n : i + row - across;
+        for (int64_t j = i; j < end; j += 8)
+            *(cameo_eight *)(places + j) = steps + (at + (j - i) * step);
+        at += down - across * step;
     }
     for (int64_t i = n; i < n + 3; i++)
-        at[i] = at[n - 1];
+        places[i] = places[n - 1];
 }
 
 /* Those of a turn of the cut's unit; which of the kept turns they are. */
@@ -94,25 +111,28 @@ static inline __attribute__((unused)) int64_t
 cameo_pixel_keep(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t turn, int64_t first,
                  int64_t n, const cameo_pixel_fuse *f, cameo_pixel_kept *kept)
 {
+    enum { STEP = CAMEO_PIXEL };
     const int64_t slot = c->by_blocks ? 0 : turn;
     if (!c->by_blocks && kept->unit[slot] == cut->u + 1)
         return slot;
     kept->unit[slot] = cut->u + 1;
-    cameo_pixel_rows(c, cut->x, first, first + n, kept->rows[slot]);
-    cameo_pixel_lines(c, f->down, first, n, kept->at[slot]);
+    const int64_t line = first / c->row, across = first - line * c->row;
+    const char *x = cut->x + line * c->down + across * c->step;
+    cameo_pixel_lines(c->row, across, n, (int64_t)(intptr_t)x, c->step, c->down, kept->rows[slot]);
+    cameo_pixel_lines(c->row, across, n, line * f->down + across * STEP, STEP, f->down,
+                      kept->at[slot]);
     if (f->added)
-        cameo_pixel_lines(c, f->added_down, first, n, kept->added_at[slot]);
+        cameo_pixel_lines(c->row, across, n, line * f->added_down + across * STEP, STEP,
+                          f->added_down, kept->added_at[slot]);
     return slot;
 }
 
-/* Zeros to channels that no panel makes. */
-static inline __attribute__((unused)) void cameo_pixel_unmade(char *y, const int64_t *at, int64_t n,
-                                                              int64_t from)
+/* Zeros to channels of a pixel's second panel, which nobody reads. */
+static inline __attribute__((unused)) void cameo_pixel_unmade(char *y, const int64_t *at, int64_t n)
 {
     typedef char cameo_panel __attribute__((vector_size(32), aligned(1), may_alias));
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = from; j < CAMEO_PIXEL; j += (int64_t)sizeof(cameo_panel))
-            *(cameo_panel *)(y + at[i] + j) = (cameo_panel){0};
+        *(cameo_panel *)(y + at[i] + CAMEO_PIXEL_PANEL) = (cameo_panel){0};
 }
 
 /* What a panel's columns are finished by, and where they are in a pixel of y: bytes. */
@@ -121,6 +141,28 @@ typedef struct cameo_pixel_panel_ends {
     const int32_t *less; /* of the block's first column; NULL: nothing */
     int64_t each;        /* bytes of y's pixel that a panel makes */
 } cameo_pixel_panel_ends;
+
+/* What the sums of a panel's columns begin with; from: what is taken off them; NULL: nothing. */
+static inline __attribute__((unused)) void
+cameo_pixel_fused_less(cameo_pixel_kind kind, const cameo_words_steps *steps, int64_t vectors,
+                       const cameo_words_panel *panel, const int32_t *from,
+                       cameo_words_vector less[2])
+{
+    const cameo_words_vector *table = (const cameo_words_vector *)from;
+    cameo_words_vector low = {0}, high = {0};
+    if (kind == CAMEO_PIXEL_S8) {
+        less[1] = high;
+        cameo_words_less(steps, vectors, panel, less);
+        low = less[0];
+        high = less[1];
+    }
+    if (table) {
+        low -= table[0];
+        high -= table[1];
+    }
+    less[0] = low;
+    less[1] = high;
+}
 
 /* Tiles t and t + 1 of block b, as far as the cut has them, to y. */
 static __attribute__((noinline, unused)) void
@@ -137,27 +179,29 @@ cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c
     const int64_t slot = cameo_pixel_keep(c, cut, turn, first, n, f, kept);
     const cameo_words_steps steps = {c->steps, c->whole, c->words, cut->at, 0};
     const char *w = cut->w + b * panels * size;
+    cameo_pixel_places places = {.y = f->y, .added = f->added};
     for (int64_t p = 0; p < read; p++, w += size) {
         const int64_t edge = (c->edge && b == c->blocks - 1 && p == read - 1) || c->narrow;
         cameo_words_panel panel = {w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
         const cameo_words_asking ask = cameo_words_ask(&panel, n, c->steps, lines, turn, turns);
-        cameo_words_vector less[2] = {{0}};
-        if (c->kind == CAMEO_PIXEL_S8)
-            cameo_words_less(&steps, 2 - edge, &panel, less);
-        for (int v = 0; ends->less && v < 2; v++)
-            less[v] -= *(const cameo_words_vector *)(ends->less + p * PANEL + v * TILE);
-        for (int64_t i = 0, some; i < n; i += some) {
-            some = cameo_words_height(n - i);
-            cameo_words_ask_next(&panel, &ask, i == 0);
-            const cameo_pixel_places places = {f->y, f->added, kept->at[slot] + i,
-                                               kept->added_at[slot] + i,
-                                               n - i < some ? n - i : some};
-            groups[some / 2 - 2][!edge](&steps, kept->rows[slot] + i, &panel, less, &places,
-                                        (const char *)ends->ends + p * ends->each);
+        __attribute__((aligned(64))) cameo_words_vector less[2];
+        cameo_pixel_fused_less(c->kind, &steps, 2 - edge, &panel,
+                               ends->less ? ends->less + p * PANEL : NULL, less);
+        const void *end = (const char *)ends->ends + p * ends->each;
+        const char *const *rows = kept->rows[slot];
+        places.at = kept->at[slot];
+        places.added_at = kept->added_at[slot];
+        for (int64_t left = n, some; left > 0; left -= some, rows += some) {
+            some = cameo_words_height(left);
+            cameo_words_ask_next(&panel, &ask, left == n);
+            places.n = left < some ? left : some;
+            groups[some / 2 - 2][!edge](&steps, rows, &panel, less, &places, end);
+            places.at += some;
+            places.added_at += some;
         }
     }
     if (read < panels)
-        cameo_pixel_unmade(f->y, kept->at[slot], n, read * PANEL);
+        cameo_pixel_unmade(f->y, kept->at[slot], n);
 }
 
 #ifdef __AVX512BF16__
@@ -315,8 +359,8 @@ cameo_pixel_fused_byte(const char *at, cameo_pixel_byte_ints as, cameo_pixel_byt
 
 /* From sums, less what x's zero point adds to them, to y, which saturating operations round and
  * clip (see cameo_pixel_bytes): two places at a time. more: 0, nothing is added; 1, something is,
- * to the sum's product; 2, before it. Where only one vector of a panel is read the other's bytes are
- * what 0 becomes. */
+ * to the sum's product; 2, before it. Where only one vector of a panel is read the other's bytes
+ * are what 0 becomes. */
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_pack_of(int height, int vectors, int more,
                           cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
@@ -351,10 +395,11 @@ cameo_pixel_fused_pack_of(int height, int vectors, int more,
                     __asm__("vmaxps %1, %0, %0" : "+v"(f) : "v"(low));
                     __asm__("vminps %1, %0, %0" : "+v"(f) : "v"(high));
                     f = (f + whole) - start;
-                    f = more == 1 ? cameo_pixel_byte_joined(
-                                        other, by, cameo_pixel_byte_joined(f, factor, number))
-                                  : cameo_pixel_byte_joined(
-                                        f, factor, cameo_pixel_byte_joined(other, by, number));
+                    f = more == 1
+                            ? cameo_pixel_byte_joined(other, by,
+                                                      cameo_pixel_byte_joined(f, factor, number))
+                            : cameo_pixel_byte_joined(f, factor,
+                                                      cameo_pixel_byte_joined(other, by, number));
                 }
                 r[2 * j + v] = cameo_pixel_byte_nearest(f);
             }

@@ -87,9 +87,10 @@ cameo_words_dot(cameo_words_kind kind, cameo_words_vector sum, cameo_words_vecto
 
 /* The instruction's first factor has no sign: it is 128 more than a byte that has one, and sums
  * begin with that much less. */
-static inline __attribute__((unused)) void
-cameo_words_less(const cameo_words_steps *steps, int64_t vectors, const cameo_words_panel *b,
-                 cameo_words_vector *less)
+static inline __attribute__((unused)) void cameo_words_less(const cameo_words_steps *steps,
+                                                            int64_t vectors,
+                                                            const cameo_words_panel *b,
+                                                            cameo_words_vector *less)
 {
     const cameo_words_vector all = (cameo_words_vector){0} + (int32_t)0x80808080u;
     for (int64_t v = 0; v < vectors; v++) {
@@ -123,33 +124,34 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors,
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++)
         x[i] = rows[i];
-    int64_t at = 0, left = steps->whole, words = CAMEO_WORDS_STEP;
-    for (int part = 0; part < 2; part++, left = steps->n - steps->whole, words = steps->words)
-        for (; left > 0; left--, panel += step) {
-            const char *w = panel;
-            if (placed)
-                at = *places++;
-            for (int64_t i = b->lines; i > 0; i--, next += CAMEO_WORDS_LINE)
-                __builtin_prefetch(next, 0, 2);
-            for (const char *end = w + words * word; w < end; at += 4, w += word) {
-                cameo_words_vector y[CAMEO_WORDS_VECTORS];
+    int64_t at = 0;
+    const int64_t part = steps->n - steps->whole, rest = steps->words * word;
+    for (int64_t left = steps->n; left > 0; left--, panel += step) {
+        const char *w = panel;
+        if (placed)
+            at = *places++;
+        for (int64_t i = b->lines; i > 0; i--, next += CAMEO_WORDS_LINE)
+            __builtin_prefetch(next, 0, 2);
+        for (const char *end = w + (left > part ? CAMEO_WORDS_STEP * word : rest); w < end;
+             at += 4, w += word) {
+            cameo_words_vector y[CAMEO_WORDS_VECTORS];
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                y[v] = *(const cameo_words_vector *)(w + v * column);
+#pragma GCC unroll 8
+            for (int i = 0; i < height; i++) {
+                cameo_words_vector all;
+                __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(*(const int32_t *)(x[i] + at)));
+                if (kind == CAMEO_WORDS_S8S8)
+                    all ^= flip;
 #pragma GCC unroll 3
                 for (int v = 0; v < vectors; v++)
-                    y[v] = *(const cameo_words_vector *)(w + v * column);
-#pragma GCC unroll 8
-                for (int i = 0; i < height; i++) {
-                    cameo_words_vector all;
-                    __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(*(const int32_t *)(x[i] + at)));
-                    if (kind == CAMEO_WORDS_S8S8)
-                        all ^= flip;
-#pragma GCC unroll 3
-                    for (int v = 0; v < vectors; v++)
-                        sums[i][v] = cameo_words_dot(kind, sums[i][v], all, y[v]);
-                }
+                    sums[i][v] = cameo_words_dot(kind, sums[i][v], all, y[v]);
             }
-            if (!placed)
-                at += steps->step - 4 * CAMEO_WORDS_STEP;
         }
+        if (!placed)
+            at += steps->step - 4 * CAMEO_WORDS_STEP;
+    }
 }
 
 /* One of the functions above, of so many rows and vectors. */
@@ -208,9 +210,8 @@ cameo_words_ask(cameo_words_panel *b, int64_t n, int64_t steps, int64_t lines, i
 }
 
 /* The next group's part. */
-static inline __attribute__((unused)) void cameo_words_ask_next(cameo_words_panel *b,
-                                                                const cameo_words_asking *ask,
-                                                                int first)
+static inline __attribute__((unused)) void
+cameo_words_ask_next(cameo_words_panel *b, const cameo_words_asking *ask, int first)
 {
     b->next += first ? 0 : ask->each;
     b->lines = b->next < ask->end ? ask->step : 0;

@@ -635,7 +635,8 @@ static void print_turns(Printer *p, const Conv *conv, const char *from, const ch
     const PixelConv *c = conv->pixels;
     if (is_fused(c)) {
         print_line(p, "#ifdef CAMEO_PIXEL_FUSED_%s", c->ends ? "BYTES" : "BF16");
-        print_line(p, "cameo_pixel_kept kept = {.unit = {0}};");
+        print_line(p, "cameo_pixel_kept kept;");
+        print_line(p, "cameo_pixel_keep_none(&kept);");
         print_line(p, "#endif");
     }
     print_line(p, "for (cut.u = cut.from = %s; cut.u < %s; cut.u++) {", from, to);
