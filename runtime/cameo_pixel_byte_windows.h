@@ -34,9 +34,10 @@ typedef struct cameo_pixel_byte_windows {
     int64_t taps[2], stride[2], dilation, origin;
 } cameo_pixel_byte_windows;
 
-/* `many` for CAMEO_PIXEL_BYTE_WINDOWS neighbours, `one` for each by itself. */
+/* `many` for CAMEO_PIXEL_BYTE_WINDOWS neighbours, `one` for each by itself; [1]: of the last block,
+ * which may have half of the channels. */
 typedef struct cameo_pixel_byte_tiles {
-    cameo_pixel_byte_tile *many, *one;
+    cameo_pixel_byte_tile *many[2], *one[2];
 } cameo_pixel_byte_tiles;
 
 /* A unit is a row of a block of channels. */
@@ -60,7 +61,7 @@ cameo_pixel_byte_row(const cameo_pixel_byte_windows *h, const cameo_pixel_byte_t
     const char *from = (const char *)x + first * SIZE + low * step;
     const char *weights = (const char *)w + block * (1 + fours * h->taps[1]) * WORDS;
     const int64_t some = n < CAMEO_PIXEL_BYTE_WINDOWS ? 1 : CAMEO_PIXEL_BYTE_WINDOWS;
-    cameo_pixel_byte_tile *tile = some == 1 ? tiles->one : tiles->many;
+    cameo_pixel_byte_tile *tile = (some == 1 ? tiles->one : tiles->many)[block == h->blocks - 1];
     for (int64_t i = 0; i < n; i += some) {
         const int64_t at = i + some <= n ? i : n - some;
         tile(h->taps[0], line, from + at * step, weights, sums + at * SIZE,

@@ -59,89 +59,104 @@ cameo_pixel_byte_one(int32_t sum, int lane, const unsigned char *added,
 
 #if defined(__AVX512BW__) && defined(__x86_64__)
 
-typedef float cameo_pixel_byte_floats __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t cameo_pixel_byte_ints __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t cameo_pixel_byte_words __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint8_t cameo_pixel_byte_pixel __attribute__((vector_size(64), aligned(1), may_alias));
+/* Vectors of a pixel's words and bytes, and what is done to them; of `size` bytes. packed: rounded
+ * numbers as y's bytes: of 16 channels v0, v1, v2, v3 four of each in each 128 bits. zero: of 16
+ * bits each. */
+#define CAMEO_PIXEL_BYTE_VECTORS(name, size)                                                       \
+    typedef float name##_floats __attribute__((vector_size(size), aligned(4), may_alias));         \
+    typedef int32_t name##_ints __attribute__((vector_size(size), aligned(4), may_alias));         \
+    typedef uint32_t name##_words __attribute__((vector_size(size), aligned(4), may_alias));       \
+    typedef uint8_t name##_pixel __attribute__((vector_size(size), aligned(1), may_alias));        \
+                                                                                                   \
+    static inline __attribute__((always_inline, unused))                                           \
+    name##_floats name##_joined(name##_floats a, name##_floats b, name##_floats c)                 \
+    {                                                                                              \
+        __asm__("vfmadd213ps %2, %1, %0" : "+v"(a) : "v"(b), "v"(c));                              \
+        return a;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    static inline __attribute__((always_inline, unused))                                           \
+    name##_ints name##_nearest(name##_floats f)                                                    \
+    {                                                                                              \
+        name##_ints i;                                                                             \
+        __asm__("vcvtps2dq %1, %0" : "=v"(i) : "v"(f));                                            \
+        return i;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    static inline __attribute__((always_inline, unused))                                           \
+    name##_ints name##_less(name##_ints sum, name##_ints less)                                     \
+    {                                                                                              \
+        return (name##_ints)((name##_words)sum - (name##_words)less);                              \
+    }                                                                                              \
+                                                                                                   \
+    static inline __attribute__((always_inline, unused))                                           \
+    name##_floats name##_scaled(name##_ints sum, name##_floats scale, name##_floats bias)          \
+    {                                                                                              \
+        return name##_joined(__builtin_convertvector(sum, name##_floats), scale, bias);            \
+    }                                                                                              \
+                                                                                                   \
+    static inline __attribute__((always_inline, unused)) name##_pixel name##_packed(               \
+        name##_ints v0, name##_ints v1, name##_ints v2, name##_ints v3, name##_ints zero,          \
+        name##_pixel least, name##_pixel most, name##_pixel flip)                                  \
+    {                                                                                              \
+        name##_ints low, high;                                                                     \
+        name##_pixel y;                                                                            \
+        __asm__("vpackssdw %2, %1, %0" : "=v"(low) : "v"(v0), "v"(v1));                            \
+        __asm__("vpackssdw %2, %1, %0" : "=v"(high) : "v"(v2), "v"(v3));                           \
+        __asm__("vpaddsw %1, %0, %0" : "+v"(low) : "v"(zero));                                     \
+        __asm__("vpaddsw %1, %0, %0" : "+v"(high) : "v"(zero));                                    \
+        __asm__("vpackuswb %2, %1, %0" : "=v"(y) : "v"(low), "v"(high));                           \
+        __asm__("vpmaxub %1, %0, %0" : "+v"(y) : "v"(least));                                      \
+        __asm__("vpminub %1, %0, %0" : "+v"(y) : "v"(most));                                       \
+        return y ^ flip;                                                                           \
+    }
+
 typedef uint8_t cameo_pixel_byte_few __attribute__((vector_size(16), aligned(1), may_alias));
-
-static inline __attribute__((always_inline, unused)) cameo_pixel_byte_floats
-cameo_pixel_byte_joined(cameo_pixel_byte_floats a, cameo_pixel_byte_floats b,
-                        cameo_pixel_byte_floats c)
-{
-    __asm__("vfmadd213ps %2, %1, %0" : "+v"(a) : "v"(b), "v"(c));
-    return a;
-}
-
-static inline __attribute__((always_inline, unused)) cameo_pixel_byte_ints
-cameo_pixel_byte_nearest(cameo_pixel_byte_floats f)
-{
-    cameo_pixel_byte_ints i;
-    __asm__("vcvtps2dq %1, %0" : "=v"(i) : "v"(f));
-    return i;
-}
-
-/* sum * scale + bias. */
-static inline __attribute__((always_inline, unused)) cameo_pixel_byte_floats
-cameo_pixel_byte_scaled(cameo_pixel_byte_ints sum, cameo_pixel_byte_ints less,
-                        cameo_pixel_byte_floats scale, cameo_pixel_byte_floats bias)
-{
-    const cameo_pixel_byte_ints exact =
-        (cameo_pixel_byte_ints)((cameo_pixel_byte_words)sum - (cameo_pixel_byte_words)less);
-    return cameo_pixel_byte_joined(__builtin_convertvector(exact, cameo_pixel_byte_floats), scale,
-                                   bias);
-}
-
-/* Rounded numbers as y's bytes: of 16 channels v0, v1, v2, v3 four of each in each 128 bits. zero:
- * of 16 bits each. */
-static inline __attribute__((always_inline, unused)) cameo_pixel_byte_pixel cameo_pixel_byte_packed(
-    cameo_pixel_byte_ints v0, cameo_pixel_byte_ints v1, cameo_pixel_byte_ints v2,
-    cameo_pixel_byte_ints v3, cameo_pixel_byte_ints zero, cameo_pixel_byte_pixel least,
-    cameo_pixel_byte_pixel most, cameo_pixel_byte_pixel flip)
-{
-    cameo_pixel_byte_ints low, high;
-    cameo_pixel_byte_pixel y;
-    __asm__("vpackssdw %2, %1, %0" : "=v"(low) : "v"(v0), "v"(v1));
-    __asm__("vpackssdw %2, %1, %0" : "=v"(high) : "v"(v2), "v"(v3));
-    __asm__("vpaddsw %1, %0, %0" : "+v"(low) : "v"(zero));
-    __asm__("vpaddsw %1, %0, %0" : "+v"(high) : "v"(zero));
-    __asm__("vpackuswb %2, %1, %0" : "=v"(y) : "v"(low), "v"(high));
-    __asm__("vpmaxub %1, %0, %0" : "+v"(y) : "v"(least));
-    __asm__("vpminub %1, %0, %0" : "+v"(y) : "v"(most));
-    return y ^ flip;
-}
+CAMEO_PIXEL_BYTE_VECTORS(cameo_pixel_byte, 64)
+#ifdef __AVX512VL__
+CAMEO_PIXEL_BYTE_VECTORS(cameo_pixel_byte_half, 32)
+#endif
 
 /* What `packed` takes behind its sums, of ends e. No arrays and structures of vectors: compilers
  * keep these in memory. */
-#define CAMEO_PIXEL_BYTE_BOUNDS(e)                                                                 \
+#define CAMEO_PIXEL_BYTE_BOUNDS(name, e)                                                           \
     const uint32_t both = ((uint32_t)(e)->zero & 0xffff) * 0x10001u;                               \
-    const cameo_pixel_byte_ints zero = (cameo_pixel_byte_ints){0} + (int32_t)both;                 \
-    const cameo_pixel_byte_pixel no_bytes = {0};                                                   \
-    const cameo_pixel_byte_pixel least = no_bytes + (uint8_t)(e)->least;                           \
-    const cameo_pixel_byte_pixel most = no_bytes + (uint8_t)(e)->most;                             \
-    const cameo_pixel_byte_pixel flip = no_bytes + (uint8_t)(e)->flip
+    const name##_ints zero = (name##_ints){0} + (int32_t)both;                                     \
+    const name##_pixel no_bytes = {0};                                                             \
+    const name##_pixel least = no_bytes + (uint8_t)(e)->least;                                     \
+    const name##_pixel most = no_bytes + (uint8_t)(e)->most;                                       \
+    const name##_pixel flip = no_bytes + (uint8_t)(e)->flip
 
 /* The constants of 16 channels, in variables of their own. */
-#define CAMEO_PIXEL_BYTE_TABLES(v)                                                                 \
-    const cameo_pixel_byte_floats s##v = *(const cameo_pixel_byte_floats *)(e->scale + 16 * v);    \
-    const cameo_pixel_byte_floats b##v = *(const cameo_pixel_byte_floats *)(e->bias + 16 * v);     \
+#define CAMEO_PIXEL_BYTE_TABLES(name, v)                                                           \
+    const name##_floats s##v = *(const name##_floats *)(e->scale + 16 * v);                        \
+    const name##_floats b##v = *(const name##_floats *)(e->bias + 16 * v)
+#define CAMEO_PIXEL_BYTE_LESS(v)                                                                   \
     const cameo_pixel_byte_ints l##v = *(const cameo_pixel_byte_ints *)(e->less + 16 * v)
 
 #define CAMEO_PIXEL_BYTE_SCALED(v)                                                                 \
-    cameo_pixel_byte_scaled(*(const cameo_pixel_byte_ints *)(sums + 16 * v), l##v, s##v, b##v)
+    cameo_pixel_byte_scaled(                                                                       \
+        cameo_pixel_byte_less(*(const cameo_pixel_byte_ints *)(sums + 16 * v), l##v), s##v, b##v)
 
-#define CAMEO_PIXEL_BYTE_ORDER {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}
+#define CAMEO_PIXEL_BYTE_ORDER                                                                     \
+    {                                                                                              \
+        0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15                                       \
+    }
 
 static inline __attribute__((always_inline, unused)) void
 cameo_pixel_bytes_alone(unsigned char *restrict to, const int32_t *restrict sums, int64_t n,
                         const cameo_pixel_byte_ends *restrict e, const int vectors)
 {
     const cameo_pixel_byte_ints order = CAMEO_PIXEL_BYTE_ORDER, none = {0};
-    CAMEO_PIXEL_BYTE_BOUNDS(e);
-    CAMEO_PIXEL_BYTE_TABLES(0);
-    CAMEO_PIXEL_BYTE_TABLES(1);
-    CAMEO_PIXEL_BYTE_TABLES(2);
-    CAMEO_PIXEL_BYTE_TABLES(3);
+    CAMEO_PIXEL_BYTE_BOUNDS(cameo_pixel_byte, e);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 0);
+    CAMEO_PIXEL_BYTE_LESS(0);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 1);
+    CAMEO_PIXEL_BYTE_LESS(1);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 2);
+    CAMEO_PIXEL_BYTE_LESS(2);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 3);
+    CAMEO_PIXEL_BYTE_LESS(3);
     for (int64_t i = 0; i < n; i++, sums += CAMEO_PIXEL_BYTE_LANES, to += CAMEO_PIXEL_BYTE_LANES) {
         cameo_pixel_byte_ints r0 = none, r1 = none, r2 = none, r3 = none;
         r0 = cameo_pixel_byte_nearest(CAMEO_PIXEL_BYTE_SCALED(0));
@@ -193,11 +208,15 @@ cameo_pixel_bytes_added(unsigned char *to, const int32_t *restrict sums, int64_t
     const cameo_pixel_byte_floats whole = none + 12582912.0f; /* see CAMEO_WHOLE */
     const cameo_pixel_byte_floats start = none + (12582912.0f - e->start);
     const unsigned char *added = e->added;
-    CAMEO_PIXEL_BYTE_BOUNDS(e);
-    CAMEO_PIXEL_BYTE_TABLES(0);
-    CAMEO_PIXEL_BYTE_TABLES(1);
-    CAMEO_PIXEL_BYTE_TABLES(2);
-    CAMEO_PIXEL_BYTE_TABLES(3);
+    CAMEO_PIXEL_BYTE_BOUNDS(cameo_pixel_byte, e);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 0);
+    CAMEO_PIXEL_BYTE_LESS(0);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 1);
+    CAMEO_PIXEL_BYTE_LESS(1);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 2);
+    CAMEO_PIXEL_BYTE_LESS(2);
+    CAMEO_PIXEL_BYTE_TABLES(cameo_pixel_byte, 3);
+    CAMEO_PIXEL_BYTE_LESS(3);
     for (int64_t i = 0; i < n; i++, sums += CAMEO_PIXEL_BYTE_LANES, to += CAMEO_PIXEL_BYTE_LANES) {
         cameo_pixel_byte_ints r0, r1, r2, r3;
         CAMEO_PIXEL_BYTE_ADDED(0);

@@ -368,7 +368,7 @@ cameo_pixel_fused_pack_of(int height, int vectors, int more,
                           int64_t column)
 {
     const cameo_pixel_byte_ints order = CAMEO_PIXEL_BYTE_ORDER;
-    CAMEO_PIXEL_BYTE_BOUNDS(e);
+    CAMEO_PIXEL_BYTE_BOUNDS(cameo_pixel_byte, e);
     CAMEO_PIXEL_FUSED_ADDED(e);
     const int64_t n = places->n, *at = places->at, *added_at = places->added_at;
     const char *added = places->added + column;

@@ -4,6 +4,7 @@
 #include "codegen/cpu/pixel_bytes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MANY = 4,   // CAMEO_PIXEL_BYTE_WINDOWS
@@ -70,35 +71,39 @@ void pixel_byte_windows_begin(Buf *out)
         out,
         "/* Windows in pixels of bytes: the words of four pixels, and what is made of sums. */\n"
         "#ifndef CAMEO_PIXEL_BYTE_READ\n"
-        "#if defined(__AVX512BW__) && defined(__AVX512VNNI__) && defined(__x86_64__)\n"
-        "#define CAMEO_PIXEL_BYTE_LOAD(to, at, flip) \\\n"
-        "    const cameo_pixel_byte_pixel to = *(const cameo_pixel_byte_pixel *)(at) ^ "
-        "(uint8_t)(flip)\n"
-        "#define CAMEO_PIXEL_BYTE_PAIR(name, to, a, b) \\\n"
-        "    cameo_pixel_byte_pixel to; \\\n"
+        "#if defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512VNNI__) && "
+        "defined(__x86_64__)\n"
+        "#define CAMEO_PIXEL_BYTE_LOAD(type, to, at, flip) \\\n"
+        "    const type##_pixel to = *(const type##_pixel *)(at) ^ (uint8_t)(flip)\n"
+        "#define CAMEO_PIXEL_BYTE_PAIR(type, name, to, a, b) \\\n"
+        "    type##_pixel to; \\\n"
         "    __asm__(name \" %%2, %%1, %%0\" : \"=v\"(to) : \"v\"(a), \"v\"(b))\n"
-        "#define CAMEO_PIXEL_BYTE_READ(at, flip) \\\n"
-        "    CAMEO_PIXEL_BYTE_LOAD(p0, x0 + (at), flip); \\\n"
-        "    CAMEO_PIXEL_BYTE_LOAD(p1, x1 + (at), flip); \\\n"
-        "    CAMEO_PIXEL_BYTE_LOAD(p2, x2 + (at), flip); \\\n"
-        "    CAMEO_PIXEL_BYTE_LOAD(p3, x3 + (at), flip); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklbw\", u0, p0, p1); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhbw\", u1, p0, p1); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklbw\", v0, p2, p3); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhbw\", v1, p2, p3); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklwd\", q0, u0, v0); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhwd\", q1, u0, v0); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpcklwd\", q2, u1, v1); \\\n"
-        "    CAMEO_PIXEL_BYTE_PAIR(\"vpunpckhwd\", q3, u1, v1)\n"
-        "#define CAMEO_PIXEL_BYTE_DOT(sum, x, w) \\\n"
+        "#define CAMEO_PIXEL_BYTE_READ(type, at, flip) \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(type, p0, x0 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(type, p1, x1 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(type, p2, x2 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_LOAD(type, p3, x3 + (at), flip); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpcklbw\", u0, p0, p1); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpckhbw\", u1, p0, p1); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpcklbw\", v0, p2, p3); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpckhbw\", v1, p2, p3); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpcklwd\", q0, u0, v0); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpckhwd\", q1, u0, v0); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpcklwd\", q2, u1, v1); \\\n"
+        "    CAMEO_PIXEL_BYTE_PAIR(type, \"vpunpckhwd\", q3, u1, v1)\n"
+        "#define CAMEO_PIXEL_BYTE_DOT(type, sum, x, w) \\\n"
         "    __asm__(\"vpdpbusd %%2, %%1, %%0\" : \"+v\"(sum) : \"v\"(x), \\\n"
-        "        \"m\"(*(const cameo_pixel_byte_pixel *)(w)))\n"
-        "#define CAMEO_PIXEL_BYTE_NEAREST(v, sum) \\\n"
-        "    cameo_pixel_byte_nearest(cameo_pixel_byte_scaled(sum, l##v, s##v, b##v))\n"
-        "#define CAMEO_PIXEL_BYTE_STORE(at, r0, r1, r2, r3) \\\n"
-        "    *(cameo_pixel_byte_pixel *)(at) = cameo_pixel_byte_packed( \\\n"
-        "        CAMEO_PIXEL_BYTE_NEAREST(0, r0), CAMEO_PIXEL_BYTE_NEAREST(1, r1), \\\n"
-        "        CAMEO_PIXEL_BYTE_NEAREST(2, r2), CAMEO_PIXEL_BYTE_NEAREST(3, r3), \\\n"
+        "        \"m\"(*(const type##_pixel *)(w)))\n"
+        "#define CAMEO_PIXEL_BYTE_BEGIN(type, to, v) \\\n"
+        "    type##_ints to = *(const type##_ints *)(w + 64 * v); \\\n"
+        "    if (e) \\\n"
+        "        to = type##_less(to, *(const type##_ints *)(e->less + 16 * v))\n"
+        "#define CAMEO_PIXEL_BYTE_NEAREST(type, v, sum) \\\n"
+        "    type##_nearest(type##_scaled(sum, s##v, b##v))\n"
+        "#define CAMEO_PIXEL_BYTE_STORE(type, at, r0, r1, r2, r3) \\\n"
+        "    *(type##_pixel *)(at) = type##_packed( \\\n"
+        "        CAMEO_PIXEL_BYTE_NEAREST(type, 0, r0), CAMEO_PIXEL_BYTE_NEAREST(type, 1, r1), \\\n"
+        "        CAMEO_PIXEL_BYTE_NEAREST(type, 2, r2), CAMEO_PIXEL_BYTE_NEAREST(type, 3, r3), \\\n"
         "        zero, least, most, flip)\n"
         "#define CAMEO_PIXEL_BYTE_KEEP(at, v, sum) \\\n"
         "    for (int i = 0; i < 16; i++) \\\n"
@@ -107,15 +112,19 @@ void pixel_byte_windows_begin(Buf *out)
         "#endif\n");
 }
 
-static const char *name_of(Arena *a, const PixelConv *c)
+// Types of vectors, which name what is done to them.
+static const char WHOLE[] = "cameo_pixel_byte", HALF[] = "cameo_pixel_byte_half";
+
+static const char *name_of(Arena *a, const PixelConv *c, const char *half)
 {
-    return str_printf(a, "cameo_pixel_line_%s_%lld_%lld_%lld", dtype_suffix(c->dtype),
-                      (long long)c->taps[1], (long long)c->stride[1], (long long)c->dilation[1])
+    return str_printf(a, "cameo_pixel_line_%s_%lld_%lld_%lld%s", dtype_suffix(c->dtype),
+                      (long long)c->taps[1], (long long)c->stride[1], (long long)c->dilation[1],
+                      half)
         .at;
 }
 
-// What each pixel of four lines adds to the sums of n windows.
-static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
+// What each pixel of four lines adds to the sums of n windows. type: of vectors.
+static void print_line_of(Buf *out, const PixelConv *c, const char *type, int64_t n)
 {
     const int64_t taps = c->taps[1], s = c->stride[1], d = c->dilation[1];
     for (int64_t at = 0; at <= (n - 1) * s + (taps - 1) * d; at++) {
@@ -125,29 +134,41 @@ static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
             if (at < i * s || (at - i * s) % d != 0 || t >= taps)
                 continue;
             if (!read)
-                buf_printf(out, "        {\n            CAMEO_PIXEL_BYTE_READ(%lld, %d);\n",
-                           (long long)(at * PIXEL_BYTES), c->dtype == DT_I8 ? MIDDLE : 0);
+                buf_printf(out, "        {\n            CAMEO_PIXEL_BYTE_READ(%s, %lld, %d);\n",
+                           type, (long long)(at * PIXEL_BYTES), c->dtype == DT_I8 ? MIDDLE : 0);
             read = true;
             for (int v = 0; v < PARTS; v++)
-                buf_printf(out, "            CAMEO_PIXEL_BYTE_DOT(s%lld_%d, q%d, w + %lld);\n",
-                           (long long)i, v, v, (long long)((t * PARTS + v) * PIXEL_BYTES));
+                buf_printf(out, "            CAMEO_PIXEL_BYTE_DOT(%s, s%lld_%d, q%d, w + %lld);\n",
+                           type, (long long)i, v, v, (long long)((t * PARTS + v) * PIXEL_BYTES));
         }
         if (read)
             buf_printf(out, "        }\n");
     }
 }
 
-static void print_results(Buf *out, int64_t n)
+static bool is_half(const char *type)
 {
-    buf_printf(out, "    if (e) {\n        CAMEO_PIXEL_BYTE_BOUNDS(e);\n");
+    return strcmp(type, HALF) == 0;
+}
+
+// The other half of a pixel is 0. Of halves nobody asks for sums.
+static void print_results(Buf *out, const char *type, int64_t n)
+{
+    buf_printf(out, "    if (e) {\n        CAMEO_PIXEL_BYTE_BOUNDS(%s, e);\n", type);
     for (int v = 0; v < PARTS; v++)
-        buf_printf(out, "        CAMEO_PIXEL_BYTE_TABLES(%d);\n", v);
-    for (int64_t i = 0; i < n; i++)
+        buf_printf(out, "        CAMEO_PIXEL_BYTE_TABLES(%s, %d);\n", type, v);
+    for (int64_t i = 0; i < n; i++) {
+        const long long at = (long long)(i * PIXEL_BYTES), p = (long long)i;
         buf_printf(
-            out, "        CAMEO_PIXEL_BYTE_STORE(to + %lld, s%lld_0, s%lld_1, s%lld_2, s%lld_3);\n",
-            (long long)(i * PIXEL_BYTES), (long long)i, (long long)i, (long long)i, (long long)i);
-    buf_printf(out, "        return;\n    }\n");
-    for (int64_t i = 0; i < n; i++)
+            out,
+            "        CAMEO_PIXEL_BYTE_STORE(%s, to + %lld, s%lld_0, s%lld_1, s%lld_2, s%lld_3);\n",
+            type, at, p, p, p, p);
+        if (is_half(type))
+            buf_printf(out, "        *(%s_pixel *)(to + %lld) = no_bytes;\n", type,
+                       at + PIXEL_BYTES / 2);
+    }
+    buf_printf(out, is_half(type) ? "    }\n    (void)sums;\n" : "        return;\n    }\n");
+    for (int64_t i = 0; i < n && !is_half(type); i++)
         for (int v = 0; v < PARTS; v++)
             buf_printf(out, "    CAMEO_PIXEL_BYTE_KEEP(sums + %lld, %d, s%lld_%d);\n",
                        (long long)(i * LANES), v, (long long)i, v);
@@ -185,7 +206,7 @@ static void print_plain(Buf *out, const PixelConv *c, int64_t n)
                type, c->dtype == DT_I8 ? MIDDLE : 0);
 }
 
-static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n)
+static void print_tile(Buf *out, const PixelConv *c, const char *name, const char *type, int64_t n)
 {
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_%lld(\n"
@@ -193,12 +214,11 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n
                "    unsigned char *to, const cameo_pixel_byte_ends *e)\n{\n"
                "#ifdef CAMEO_PIXEL_BYTE_READ\n",
                name, (long long)n);
-    for (int v = 0; v < PARTS; v++)
-        for (int64_t i = 0; i < n; i++)
-            buf_printf(out,
-                       "    cameo_pixel_byte_ints s%lld_%d = *(const cameo_pixel_byte_ints *)(w + "
-                       "%d);\n",
-                       (long long)i, v, v * PIXEL_BYTES);
+    for (int v = 0; v < PARTS; v++) {
+        buf_printf(out, "    CAMEO_PIXEL_BYTE_BEGIN(%s, s0_%d, %d);\n", type, v, v);
+        for (int64_t i = 1; i < n; i++)
+            buf_printf(out, "    %s_ints s%lld_%d = s0_%d;\n", type, (long long)i, v, v);
+    }
     buf_printf(out,
                "    w += 256;\n"
                "    for (; lines > 0; lines -= 4, x += 4 * line, w += %lld) {\n"
@@ -206,21 +226,33 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n
                "        const char *x2 = lines > 2 ? x + 2 * line : x;\n"
                "        const char *x3 = lines > 3 ? x + 3 * line : x;\n",
                (long long)(c->taps[1] * PARTS * PIXEL_BYTES));
-    print_line_of(out, c, n);
+    print_line_of(out, c, type, n);
     buf_printf(out, "    }\n");
-    print_results(out, n);
+    print_results(out, type, n);
     buf_printf(out, "#else\n");
     print_plain(out, c, n);
     buf_printf(out, "#endif\n}\n\n");
 }
 
+// Has the last block so few channels that half of a vector's lanes hold them?
+static bool has_half(const PixelConv *c)
+{
+    return c->ends && (c->channels - 1) % LANES < LANES / 2;
+}
+
+static void print_tiles(Buf *out, const PixelConv *c, const char *name, const char *type)
+{
+    buf_printf(out, "#ifndef %s\n#define %s\n", name, name);
+    print_tile(out, c, name, type, MANY);
+    print_tile(out, c, name, type, 1);
+    buf_printf(out, "#endif\n");
+}
+
 void pixel_byte_windows_tiles(Buf *out, const PixelConv *c, Arena *names)
 {
-    const char *name = name_of(names, c);
-    buf_printf(out, "#ifndef %s\n#define %s\n", name, name);
-    print_tile(out, c, name, MANY);
-    print_tile(out, c, name, 1);
-    buf_printf(out, "#endif\n");
+    print_tiles(out, c, name_of(names, c, ""), WHOLE);
+    if (has_half(c))
+        print_tiles(out, c, name_of(names, c, "_half"), HALF);
 }
 
 // ---- printing ----------------------------------------------------------------------------------
@@ -266,8 +298,10 @@ static void print_pieces(Printer *p, const Conv *conv)
 void pixel_byte_windows_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
-    const char *name = name_of(p->arena, c);
-    print_line(p, "static const cameo_pixel_byte_tiles tiles = {%s_%d, %s_1};", name, MANY, name);
+    const char *name = name_of(p->arena, c, "");
+    const char *last = name_of(p->arena, c, has_half(c) ? "_half" : "");
+    print_line(p, "static const cameo_pixel_byte_tiles tiles = {{%s_%d, %s_%d}, {%s_1, %s_1}};",
+               name, MANY, last, MANY, name, last);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
     print_line(p, "const int64_t i%u = u / h.rows, i%u = u %% h.rows;", c->block, c->n[0]);
