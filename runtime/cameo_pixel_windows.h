@@ -8,6 +8,10 @@
 
 #include "cameo_pixel_conv.h"
 
+#if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)
+#define CAMEO_PIXEL_WINDOW_ENDS 1 /* the functions take ends */
+#endif
+
 enum {
     CAMEO_PIXEL_WINDOWS = 7,       /* neighbours at a time */
     CAMEO_PIXEL_WINDOW_LANES = 32, /* of a pixel */
@@ -42,11 +46,12 @@ static inline __attribute__((unused)) int64_t cameo_pixel_windows_next(const cam
     return high < h->row ? high : h->row;
 }
 
-/* The sums of places low .. high of a row. What is left of a row takes places before once more. */
+/* The sums of places low .. high of a row, or with ends the pixels, which begin at `to`. What is
+ * left of a row takes places before once more. */
 static __attribute__((noinline, unused)) void
 cameo_pixel_windows_sums(const cameo_pixel_windows *h, const cameo_pixel_window_tiles *tiles,
                          const void *x, const float *w, int64_t block, int64_t row, int64_t low,
-                         int64_t high, float *sums)
+                         int64_t high, float *sums, char *to, const cameo_pixel_window_ends *ends)
 {
     const int64_t n = high - low, step = h->stride[1] * CAMEO_PIXEL;
     const int64_t line = h->dilation * h->across * CAMEO_PIXEL;
@@ -55,12 +60,14 @@ cameo_pixel_windows_sums(const cameo_pixel_windows *h, const cameo_pixel_window_
     w += block * h->taps[0] * h->taps[1] * CAMEO_PIXEL_WINDOW_LANES;
     if (n < CAMEO_PIXEL_WINDOWS) {
         for (int64_t i = 0; i < n; i++)
-            tiles->one(h->taps[0], line, from + i * step, w, sums + i * CAMEO_PIXEL_WINDOW_LANES);
+            tiles->one(h->taps[0], line, from + i * step, w, sums + i * CAMEO_PIXEL_WINDOW_LANES,
+                       to + i * CAMEO_PIXEL, ends);
         return;
     }
     for (int64_t i = 0; i < n; i += CAMEO_PIXEL_WINDOWS) {
         const int64_t at = i + CAMEO_PIXEL_WINDOWS <= n ? i : n - CAMEO_PIXEL_WINDOWS;
-        tiles->many(h->taps[0], line, from + at * step, w, sums + at * CAMEO_PIXEL_WINDOW_LANES);
+        tiles->many(h->taps[0], line, from + at * step, w, sums + at * CAMEO_PIXEL_WINDOW_LANES,
+                    to + at * CAMEO_PIXEL, ends);
     }
 }
 

@@ -154,6 +154,14 @@ static void print_ends(Printer *p, const PixelConv *c)
                print_table(p, c, f->by), low, high);
 }
 
+void pixel_finish_print_window(Printer *p, const PixelConv *c)
+{
+    const PixelFinish *f = c->finish;
+    print_line(p, "const cameo_pixel_window_ends ends = {%s, %s, %s, %s};",
+               print_table(p, c, f->scale), print_table(p, c, f->bias), print_bound(p, f->low),
+               print_bound(p, f->high));
+}
+
 static void print_finish(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;

@@ -20,5 +20,7 @@ void pixel_finish_begin_y(Printer *p, const Conv *conv, const char *name);
 // Are channels that fill up the last block 0 where everything around them is? After
 // pixel_conv_finish.
 bool pixel_finish_fills(Module *mod, const PixelConv *c);
+// What windows end by where it is no SiLU and adds nothing: `ends`.
+void pixel_finish_print_window(Printer *p, const PixelConv *c);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/pixel_byte_windows.h"
+#include "codegen/cpu/pixel_finish.h"
 
 #include <stdlib.h>
 
@@ -89,7 +90,8 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n
 {
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_%lld(\n"
-               "    int64_t lines, int64_t line, const char *x, const float *w, float *sums)\n{\n"
+               "    int64_t lines, int64_t line, const char *x, const float *w, float *sums,\n"
+               "    char *to, const cameo_pixel_window_ends *ends)\n{\n"
                "    cameo_pixel_window_vec even, odd;\n",
                name, (long long)n);
     for (int64_t i = 0; i < n; i++)
@@ -98,7 +100,17 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n
     buf_printf(out, "    for (; lines > 0; lines--, x += line, w += %lld) {\n",
                (long long)(c->taps[1] * LANES));
     print_line_of(out, c, n);
-    buf_printf(out, "    }\n");
+    buf_printf(out, "    }\n"
+                    "#ifdef CAMEO_PIXEL_WINDOW_END\n"
+                    "    if (ends) {\n"
+                    "        CAMEO_PIXEL_WINDOW_BEGIN(ends);\n");
+    for (int64_t i = 0; i < n; i++)
+        buf_printf(out, "        CAMEO_PIXEL_WINDOW_END(to + %lld, e%lld, o%lld);\n",
+                   (long long)(i * PIXEL_BYTES), (long long)i, (long long)i);
+    buf_printf(out, "        return;\n    }\n"
+                    "#else\n"
+                    "    (void)to, (void)ends;\n"
+                    "#endif\n");
     for (int64_t i = 0; i < n; i++)
         buf_printf(out, "    CAMEO_PIXEL_WINDOW_WRITE(sums + %lld, e%lld, o%lld);\n",
                    (long long)(i * LANES), (long long)i, (long long)i);
@@ -151,11 +163,17 @@ void pixel_windows_tiles(Buf *out, const Step *s)
     buf_printf(
         out,
         "/* Sums of neighbouring windows in pixels of bfloat16, for each place those of 32\n"
-        " * channels: lines of the window, bytes from one to the next. */\n"
+        " * channels: lines of the window, bytes from one to the next. With ends they become "
+        "pixels:\n"
+        " * scale and bias may be NULL. */\n"
         "#ifndef CAMEO_PIXEL_WINDOW_READ\n"
         "#include <stdint.h>\n"
+        "typedef struct cameo_pixel_window_ends {\n"
+        "    const float *scale, *bias;\n"
+        "    float low, high;\n"
+        "} cameo_pixel_window_ends;\n"
         "typedef void cameo_pixel_window_tile(int64_t lines, int64_t line, const char *x,\n"
-        "    const float *w, float *sums);\n"
+        "    const float *w, float *sums, char *to, const cameo_pixel_window_ends *ends);\n"
         "typedef float cameo_pixel_window_vec __attribute__((vector_size(64), aligned(4), "
         "may_alias));\n"
         "typedef uint32_t cameo_pixel_window_bits\n"
@@ -175,6 +193,44 @@ void pixel_windows_tiles(Buf *out, const Step *s)
         "24, \\\n"
         "            9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31); \\\n"
         "    } while (0)\n"
+        "#if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)\n"
+        "typedef uint16_t cameo_pixel_window_pixel\n"
+        "    __attribute__((vector_size(64), aligned(2), may_alias));\n"
+        "#define CAMEO_PIXEL_WINDOW_SPLIT(even, odd, table, other) \\\n"
+        "    cameo_pixel_window_vec even = (cameo_pixel_window_vec){0} + other, odd = even; \\\n"
+        "    if (table) { \\\n"
+        "        const cameo_pixel_window_vec *at = (const cameo_pixel_window_vec *)(table); \\\n"
+        "        even = __builtin_shufflevector(at[0], at[1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, "
+        "20, \\\n"
+        "            22, 24, 26, 28, 30); \\\n"
+        "        odd = __builtin_shufflevector(at[0], at[1], 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, "
+        "21, "
+        "\\\n"
+        "            23, 25, 27, 29, 31); \\\n"
+        "    }\n"
+        "#define CAMEO_PIXEL_WINDOW_BEGIN(e) \\\n"
+        "    CAMEO_PIXEL_WINDOW_SPLIT(even_scale, odd_scale, (e)->scale, 1.0f) \\\n"
+        "    CAMEO_PIXEL_WINDOW_SPLIT(even_bias, odd_bias, (e)->bias, 0.0f) \\\n"
+        "    const cameo_pixel_window_vec low = (e)->low - (cameo_pixel_window_vec){0}; \\\n"
+        "    const cameo_pixel_window_vec high = (e)->high - (cameo_pixel_window_vec){0}; \\\n"
+        "    const cameo_pixel_window_pixel order = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, "
+        "22, \\\n"
+        "        7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}\n"
+        "#define CAMEO_PIXEL_WINDOW_CLIP(x, scale, bias) \\\n"
+        "    __asm__(\"vfmadd213ps %%2, %%1, %%0\" : \"+v\"(x) : \"v\"(scale), \"v\"(bias)); \\\n"
+        "    __asm__(\"vmaxps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(low)); \\\n"
+        "    __asm__(\"vminps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(high))\n"
+        "#define CAMEO_PIXEL_WINDOW_END(at, even, odd) \\\n"
+        "    do { \\\n"
+        "        cameo_pixel_window_pixel both; \\\n"
+        "        CAMEO_PIXEL_WINDOW_CLIP(even, even_scale, even_bias); \\\n"
+        "        CAMEO_PIXEL_WINDOW_CLIP(odd, odd_scale, odd_bias); \\\n"
+        "        __asm__(\"vcvtne2ps2bf16 %%1, %%2, %%0\" : \"=v\"(both) : \"v\"(even), "
+        "\"v\"(odd)); \\\n"
+        "        __asm__(\"vpermw %%0, %%1, %%0\" : \"+v\"(both) : \"v\"(order)); \\\n"
+        "        *(cameo_pixel_window_pixel *)(at) = both; \\\n"
+        "    } while (0)\n"
+        "#endif\n"
         "#endif\n");
     Arena *names = arena_new();
     print_tiles(out, s, names);
@@ -198,6 +254,28 @@ void pixel_windows_print_begin(Printer *p, const Conv *conv)
                (long long)c->stride[1], (long long)c->dilation[0], (long long)origin);
 }
 
+// Whole rows from sums to y, where a processor rounds pairs of vectors. from: what is multiplied.
+static void print_ends(Printer *p, const Conv *conv, const char *from)
+{
+    const PixelConv *c = conv->pixels;
+    const LoopId bound[] = {c->block, c->n[0], c->n[1], c->lane};
+    print_line(p, "#ifdef CAMEO_PIXEL_WINDOW_ENDS");
+    print_line(p, "{");
+    p->indent++;
+    print_line(p, "const int64_t i%u = 0, i%u = 0;", c->n[1], c->lane);
+    for (int i = 0; i < 4; i++)
+        print_bind_loop(p, bound[i], 1);
+    pixel_finish_print_window(p, c);
+    print_line(p, "cameo_pixel_windows_sums(%s, 0, h.row, NULL, (char *)&%s, &ends);", from,
+               print_element(p, conv->store->buffer, conv->store->at));
+    print_line(p, "continue;");
+    for (int i = 0; i < 4; i++)
+        print_bind_loop(p, bound[i], -1);
+    p->indent--;
+    print_line(p, "}");
+    print_line(p, "#endif");
+}
+
 void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
@@ -205,18 +283,23 @@ void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, c
         pixel_byte_windows_print_units(p, conv, from, to);
         return;
     }
-    const char *sums = bytes_name(p, c->sums), *x = bytes_name(p, conv->x->buffer);
-    const char *name = name_of(p->arena, c);
+    const char *sums = bytes_name(p, c->sums), *name = name_of(p->arena, c);
+    const char *from_x =
+        str_printf(p->arena, "&h, &tiles, %s + %s, %s, i%u, i%u", bytes_name(p, conv->x->buffer),
+                   print_index(p, c->start), bytes_name(p, c->packed), c->block, c->n[0])
+            .at;
     print_line(p, "static const cameo_pixel_window_tiles tiles = {%s_%d, %s_1};", name, MANY, name);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
     print_line(p, "const int64_t i%u = u / h.rows, i%u = u %% h.rows;", c->block, c->n[0]);
+    const PixelFinish *f = c->finish;
+    if (f && !f->silu && !f->added && !c->part)
+        print_ends(p, conv, from_x);
     print_line(p, "for (int64_t low = 0, high; low < h.row; low = high) {");
     p->indent++;
     print_line(p, "const int64_t i%u = -low;", c->at);
     print_line(p, "high = cameo_pixel_windows_next(&h, low);");
-    print_line(p, "cameo_pixel_windows_sums(&h, &tiles, %s + %s, %s, i%u, i%u, low, high, %s);", x,
-               print_index(p, c->start), bytes_name(p, c->packed), c->block, c->n[0], sums);
+    print_line(p, "cameo_pixel_windows_sums(%s, low, high, %s, NULL, NULL);", from_x, sums);
     pixel_conv_print_piece(p, conv);
     for (int i = 0; i < 2; i++) {
         p->indent--;
