@@ -28,11 +28,42 @@ static inline __attribute__((unused)) void cameo_few_bytes(const uint8_t *x, int
         to[i] = (uint32_t)x[i] | (uint32_t)x[plane + i] << 8 | (uint32_t)x[2 * plane + i] << 16;
 }
 
+/* The same with nothing between pixels of three channels: of the number that a pixel is what the
+ * next one overwrites goes too far, but behind the last. */
+static inline __attribute__((unused)) void
+cameo_few_three(const unsigned char *x, int64_t plane, int64_t n, int64_t size, unsigned char *to)
+{
+    enum { SOME = 64 };
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = n - i < SOME ? n - i : SOME;
+        const unsigned char *from = x + i * size;
+        if (size == 2) {
+            uint64_t pixels[SOME];
+            cameo_few_halves((const uint16_t *)from, plane, some, pixels);
+            for (int64_t j = 0; j < some - 1; j++, to += 6)
+                memcpy(to, pixels + j, 8);
+            memcpy(to, pixels + some - 1, 6);
+            to += 6;
+        } else {
+            uint32_t pixels[SOME];
+            cameo_few_bytes(from, plane, some, pixels);
+            for (int64_t j = 0; j < some - 1; j++, to += 3)
+                memcpy(to, pixels + j, 4);
+            memcpy(to, pixels + some - 1, 3);
+            to += 3;
+        }
+    }
+}
+
 /* `pixels` of a line of x, whose channels lie `plane` elements apart. */
 static inline __attribute__((unused)) void
 cameo_few_line(const cameo_pixel_few *f, const unsigned char *x, int64_t plane, unsigned char *to)
 {
     const int64_t n = f->in[1], pixel = f->lanes * f->size;
+    if (f->channels == 3 && f->lanes == 3) {
+        cameo_few_three(x, plane, n, f->size, to);
+        return;
+    }
     if (f->channels == 3 && f->size == 2) {
         cameo_few_halves((const uint16_t *)x, plane, n, (uint64_t *)to);
         return;

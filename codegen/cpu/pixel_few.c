@@ -1,8 +1,9 @@
 // Convolutions in pixels of few channels.
 //
 // Places of the window in one line are neighbours, so they are words of one row of a tile: no lane
-// is wasted on channels that are not there, but for those that make their number a power of two.
-// What a row of the tile holds behind the window has weights of 0.
+// is wasted on channels that are not there, but for those that make their number a power of two,
+// and where vectors multiply, which leave out words that hold nothing, not for these if that makes
+// fewer words. What a row holds behind the window has weights of 0.
 
 #include "codegen/cpu/pixel_few.h"
 
@@ -13,15 +14,22 @@ static int64_t size_of(const PixelConv *c)
     return c->dtype == DT_BF16 ? 2 : 1;
 }
 
+// Words of a line of the window.
+static int64_t words_of(const PixelConv *c, int64_t lanes)
+{
+    return (lanes * ((c->taps[1] - 1) * c->dilation[1] + 1) * size_of(c) + 3) / 4;
+}
+
 bool pixel_few_fit(PixelConv *to, int64_t channels)
 {
     int64_t lanes = 1;
     while (lanes < channels)
         lanes *= 2;
-    const int64_t reach = (to->taps[1] - 1) * to->dilation[1] + 1;
-    to->few = channels <= MOST_FEW && lanes * reach * size_of(to) <= PIXEL_BYTES ? lanes : 0;
+    if (to->anywhere && words_of(to, channels) < words_of(to, lanes))
+        lanes = channels;
+    to->words = words_of(to, lanes);
+    to->few = channels <= MOST_FEW && to->words <= PIXEL_BYTES / 4 ? lanes : 0;
     to->planes = 1;
-    to->words = (lanes * reach * size_of(to) + 3) / 4;
     return to->few > 0;
 }
 
