@@ -154,6 +154,51 @@ bool pixel_windows_any(const Step *s)
     return false;
 }
 
+// From sums to a pixel, its even and its odd channels rounded by one operation.
+static void print_ends_of(Buf *out)
+{
+    buf_printf(
+        out,
+        "#if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)\n"
+        "typedef uint16_t cameo_pixel_window_pixel\n"
+        "    __attribute__((vector_size(64), aligned(2), may_alias));\n"
+        "#define CAMEO_PIXEL_WINDOW_SPLIT(even, odd, table, other) \\\n"
+        "    cameo_pixel_window_vec even = (cameo_pixel_window_vec){0} + other, odd = even; \\\n"
+        "    if (table) { \\\n"
+        "        const cameo_pixel_window_vec *at = (const cameo_pixel_window_vec *)(table); \\\n"
+        "        even = __builtin_shufflevector(at[0], at[1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, "
+        "20, \\\n"
+        "            22, 24, 26, 28, 30); \\\n"
+        "        odd = __builtin_shufflevector(at[0], at[1], 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, "
+        "21, "
+        "\\\n"
+        "            23, 25, 27, 29, 31); \\\n"
+        "    }\n"
+        "#define CAMEO_PIXEL_WINDOW_BEGIN(e) \\\n"
+        "    CAMEO_PIXEL_WINDOW_SPLIT(even_scale, odd_scale, (e)->scale, 1.0f) \\\n"
+        "    CAMEO_PIXEL_WINDOW_SPLIT(even_bias, odd_bias, (e)->bias, 0.0f) \\\n"
+        "    const cameo_pixel_window_vec low = (e)->low - (cameo_pixel_window_vec){0}; \\\n"
+        "    const cameo_pixel_window_vec high = (e)->high - (cameo_pixel_window_vec){0}; \\\n"
+        "    const cameo_pixel_window_pixel order = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, "
+        "22, \\\n"
+        "        7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}\n"
+        "#define CAMEO_PIXEL_WINDOW_CLIP(x, scale, bias) \\\n"
+        "    __asm__(\"vfmadd213ps %%2, %%1, %%0\" : \"+v\"(x) : \"v\"(scale), \"v\"(bias)); \\\n"
+        "    __asm__(\"vmaxps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(low)); \\\n"
+        "    __asm__(\"vminps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(high))\n"
+        "#define CAMEO_PIXEL_WINDOW_END(at, even, odd) \\\n"
+        "    do { \\\n"
+        "        cameo_pixel_window_pixel both; \\\n"
+        "        CAMEO_PIXEL_WINDOW_CLIP(even, even_scale, even_bias); \\\n"
+        "        CAMEO_PIXEL_WINDOW_CLIP(odd, odd_scale, odd_bias); \\\n"
+        "        __asm__(\"vcvtne2ps2bf16 %%1, %%2, %%0\" : \"=v\"(both) : \"v\"(even), "
+        "\"v\"(odd)); \\\n"
+        "        __asm__(\"vpermw %%0, %%1, %%0\" : \"+v\"(both) : \"v\"(order)); \\\n"
+        "        *(cameo_pixel_window_pixel *)(at) = both; \\\n"
+        "    } while (0)\n"
+        "#endif\n");
+}
+
 void pixel_windows_tiles(Buf *out, const Step *s)
 {
     if (!pixel_windows_any(s))
@@ -192,46 +237,9 @@ void pixel_windows_tiles(Buf *out, const Step *s)
         "        *(cameo_pixel_window_vec *)((at) + 16) = __builtin_shufflevector(even, odd, 8, "
         "24, \\\n"
         "            9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31); \\\n"
-        "    } while (0)\n"
-        "#if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)\n"
-        "typedef uint16_t cameo_pixel_window_pixel\n"
-        "    __attribute__((vector_size(64), aligned(2), may_alias));\n"
-        "#define CAMEO_PIXEL_WINDOW_SPLIT(even, odd, table, other) \\\n"
-        "    cameo_pixel_window_vec even = (cameo_pixel_window_vec){0} + other, odd = even; \\\n"
-        "    if (table) { \\\n"
-        "        const cameo_pixel_window_vec *at = (const cameo_pixel_window_vec *)(table); \\\n"
-        "        even = __builtin_shufflevector(at[0], at[1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, "
-        "20, \\\n"
-        "            22, 24, 26, 28, 30); \\\n"
-        "        odd = __builtin_shufflevector(at[0], at[1], 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, "
-        "21, "
-        "\\\n"
-        "            23, 25, 27, 29, 31); \\\n"
-        "    }\n"
-        "#define CAMEO_PIXEL_WINDOW_BEGIN(e) \\\n"
-        "    CAMEO_PIXEL_WINDOW_SPLIT(even_scale, odd_scale, (e)->scale, 1.0f) \\\n"
-        "    CAMEO_PIXEL_WINDOW_SPLIT(even_bias, odd_bias, (e)->bias, 0.0f) \\\n"
-        "    const cameo_pixel_window_vec low = (e)->low - (cameo_pixel_window_vec){0}; \\\n"
-        "    const cameo_pixel_window_vec high = (e)->high - (cameo_pixel_window_vec){0}; \\\n"
-        "    const cameo_pixel_window_pixel order = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, "
-        "22, \\\n"
-        "        7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}\n"
-        "#define CAMEO_PIXEL_WINDOW_CLIP(x, scale, bias) \\\n"
-        "    __asm__(\"vfmadd213ps %%2, %%1, %%0\" : \"+v\"(x) : \"v\"(scale), \"v\"(bias)); \\\n"
-        "    __asm__(\"vmaxps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(low)); \\\n"
-        "    __asm__(\"vminps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(high))\n"
-        "#define CAMEO_PIXEL_WINDOW_END(at, even, odd) \\\n"
-        "    do { \\\n"
-        "        cameo_pixel_window_pixel both; \\\n"
-        "        CAMEO_PIXEL_WINDOW_CLIP(even, even_scale, even_bias); \\\n"
-        "        CAMEO_PIXEL_WINDOW_CLIP(odd, odd_scale, odd_bias); \\\n"
-        "        __asm__(\"vcvtne2ps2bf16 %%1, %%2, %%0\" : \"=v\"(both) : \"v\"(even), "
-        "\"v\"(odd)); \\\n"
-        "        __asm__(\"vpermw %%0, %%1, %%0\" : \"+v\"(both) : \"v\"(order)); \\\n"
-        "        *(cameo_pixel_window_pixel *)(at) = both; \\\n"
-        "    } while (0)\n"
-        "#endif\n"
-        "#endif\n");
+        "    } while (0)\n");
+    print_ends_of(out);
+    buf_printf(out, "#endif\n");
     Arena *names = arena_new();
     print_tiles(out, s, names);
     arena_free(names);
