@@ -212,8 +212,8 @@ cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c
 static inline __attribute__((unused, always_inline)) cameo_pixel_floats
 cameo_pixel_fused_added(const char *added, int v)
 {
-    const cameo_pixel_byte_words x = __builtin_convertvector(
-        *(const cameo_pixel_half *)(added + 32 * v), cameo_pixel_byte_words);
+    cameo_pixel_byte_words x; /* converting, compilers take 16 apart */
+    __asm__("vpmovzxwd %1, %0" : "=v"(x) : "m"(*(const cameo_pixel_half *)(added + 32 * v)));
     return (cameo_pixel_floats)(x << 16);
 }
 
@@ -231,9 +231,12 @@ cameo_pixel_fused_finish_of(int height, int vectors, int more,
                             cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
                             const cameo_pixel_places *places, const cameo_pixel_ends *e)
 {
-    const cameo_pixel_floats zero = {0}, low = zero + e->low, high = zero + e->high;
+    const cameo_pixel_floats zero = {0}, low = e->low - zero, high = e->high - zero;
     cameo_pixel_floats scale[2] = {zero + 1, zero + 1}, bias[2] = {zero, zero};
     cameo_pixel_floats by[2] = {zero + 1, zero + 1};
+    const int64_t n = places->n, *at = places->at, *added_at = places->added_at;
+    const char *added = places->added;
+    char *to = places->y;
 #pragma GCC unroll 2
     for (int v = 0; v < 2; v++) {
         scale[v] = e->scale ? *(const cameo_pixel_floats *)(e->scale + 16 * v) : scale[v];
@@ -248,13 +251,13 @@ cameo_pixel_fused_finish_of(int height, int vectors, int more,
             const cameo_pixel_floats s = v < vectors ? (cameo_pixel_floats)sums[i][v] : zero;
             x[v] = cameo_pixel_muladd(s, scale[v], bias[v]);
             if (more)
-                x[v] = cameo_pixel_muladd(
-                    cameo_pixel_fused_added(places->added + places->added_at[i], v), by[v], x[v]);
+                x[v] = cameo_pixel_muladd(cameo_pixel_fused_added(added + added_at[i], v), by[v],
+                                          x[v]);
             __asm__("vmaxps %1, %2, %0" : "=v"(x[v]) : "v"(x[v]), "v"(low));
             __asm__("vminps %1, %2, %0" : "=v"(x[v]) : "v"(x[v]), "v"(high));
         }
-        if (i < places->n)
-            cameo_pixel_fused_store(places->y + places->at[i], x[0], x[1]);
+        if (i < n)
+            cameo_pixel_fused_store(to + at[i], x[0], x[1]);
     }
 }
 
@@ -279,7 +282,9 @@ cameo_pixel_fused_silu(int height, int vectors,
     const cameo_pixel_ends *e = (const cameo_pixel_ends *)ends;
     const cameo_pixel_floats zero = {0};
     cameo_pixel_floats scale[2] = {zero + 1, zero + 1}, bias[2] = {zero, zero};
+    const int64_t n = places->n, *at = places->at, *added_at = places->added_at;
     const char *added = places->added;
+    char *to = places->y;
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
         scale[v] = e->scale ? *(const cameo_pixel_floats *)(e->scale + 16 * v) : scale[v];
@@ -293,10 +298,10 @@ cameo_pixel_fused_silu(int height, int vectors,
             const cameo_pixel_floats s = (cameo_pixel_floats)sums[i][v];
             x[v] = cameo_pixel_silu_of(cameo_pixel_muladd(s, scale[v], bias[v]));
             if (added)
-                x[v] += cameo_pixel_fused_added(places->added + places->added_at[i], v);
+                x[v] += cameo_pixel_fused_added(added + added_at[i], v);
         }
-        if (i < places->n)
-            cameo_pixel_fused_store(places->y + places->at[i], x[0], x[1]);
+        if (i < n)
+            cameo_pixel_fused_store(to + at[i], x[0], x[1]);
     }
 }
 
