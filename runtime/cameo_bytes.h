@@ -6,6 +6,7 @@
 #define CAMEO_BYTES_H
 
 #include "cameo_processor.h"
+#include "cameo_turn.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -45,10 +46,14 @@ static inline __attribute__((unused)) void cameo_bytes_panels(int64_t m, int64_t
 {
     const uint32_t sign = (uint32_t)flip * 0x01010101u;
     const int64_t groups = (k + 3) / 4;
-    for (int64_t i = 0; i < m; i++) {
+    for (int64_t i = 0, turned = 0; i < m; i++) {
         cameo_word *row = to + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * groups + i % CAMEO_TILE_ROWS;
         const unsigned char *from = a + i * am;
-        int64_t x = 0;
+        if (i % CAMEO_TILE_ROWS == 0)
+            turned = ak == 1 && m - i >= CAMEO_TURN_ROWS
+                         ? cameo_turn_rows(k / 4, from, am, sign, row)
+                         : 0;
+        int64_t x = turned;
         for (; ak == 1 && x < k / 4; x++) {
             uint32_t word;
             memcpy(&word, from + 4 * x, 4);

@@ -5,6 +5,7 @@
 #define CAMEO_GEMM_H
 
 #include "cameo_processor.h"
+#include "cameo_turn.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -95,19 +96,16 @@ static inline __attribute__((unused)) int64_t cameo_gemm_depth(int64_t left)
 }
 
 /* Rows of A as panels of CAMEO_TILE_ROWS: for each k the numbers of its rows side by side. Where k
- * are neighbours in A they are turned in squares, of which some are as wide as a panel. */
+ * are neighbours in A they are turned in squares. */
 static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t k, const float *a,
                                                              int64_t am, int64_t ak, float *to)
 {
-    const int turns = ak == 1 && CAMEO_TILE_ROWS % CAMEO_LANES == 0;
     for (int64_t i = 0; i < m; i += CAMEO_TILE_ROWS, to += k * CAMEO_TILE_ROWS) {
         const int64_t rows = m - i < CAMEO_TILE_ROWS ? m - i : CAMEO_TILE_ROWS;
         const float *from = a + i * am;
         int64_t x = 0;
-        for (; turns && rows == CAMEO_TILE_ROWS && x + CAMEO_LANES <= k; x += CAMEO_LANES)
-            for (int r = 0; r < CAMEO_TILE_ROWS; r += CAMEO_LANES)
-                cameo_gemm_square(from + r * am + x, am, to + x * CAMEO_TILE_ROWS + r,
-                                  CAMEO_TILE_ROWS);
+        if (ak == 1 && rows == CAMEO_TURN_ROWS)
+            x = cameo_turn_rows(k, from, 4 * am, 0, to);
         if (rows == CAMEO_TILE_ROWS)
             for (; x < k; x++)
                 for (int r = 0; r < CAMEO_TILE_ROWS; r++)
