@@ -64,6 +64,9 @@ const Expr *forms_sigmoid(const Expr *e);
 // Is it a product of two floats that is used once, and printed as such?
 bool forms_is_product(Printer *p, const Expr *e);
 
+// Does the loop store e^(x(n) - max over k of x(k))?
+bool forms_stores_powers(Printer *p, const Stmt *s);
+
 // Is this float32 a number of float16, so that rounding to that leaves it as it is?
 bool forms_is_half(const Expr *e);
 
@@ -101,6 +104,11 @@ bool rows_print(Printer *p, const Stmt *loop);
 // Prints an innermost parallel loop over neighbours of float16 by rows of float32; false: this is
 // no such loop, and nothing was printed.
 bool half_rows_print(Printer *p, const Stmt *loop);
+
+// ---- powers (codegen/cpu/powers.c)
+// Prints a loop that fills the row of a Softmax and the sum behind it, and returns the latter's
+// statement; NULL: this is no such loop, and nothing was printed.
+const Stmt *powers_print(Printer *p, const Stmt *loop);
 
 // ---- parts (codegen/parts_loops.c) ------------------------------------------------------------
 // Where a loop begins and ends: "0" and its extent, or the bounds of what a thread does of it.

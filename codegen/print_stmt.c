@@ -522,8 +522,13 @@ void print_stmt(Printer *p, const Stmt *s)
 
 void print_stmts(Printer *p, const Stmt *s)
 {
-    for (; s; s = s->next)
-        print_stmt(p, s);
+    for (; s; s = s->next) {
+        const Stmt *last = powers_print(p, s);
+        if (last)
+            s = last;
+        else
+            print_stmt(p, s);
+    }
 }
 
 // ---- kernels ---------------------------------------------------------------------------------

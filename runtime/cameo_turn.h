@@ -1,6 +1,6 @@
 /* Eight rows of words of 32 bits, turned in registers: squares of 4 x 4, two side by side where a
- * vector holds as many, since what moves a word from one half of a vector to the other takes several
- * times as long as what moves it within. */
+ * vector holds as many, since what moves a word from one half of it to the other takes several times
+ * as long as what moves it within. */
 #ifndef CAMEO_TURN_H
 #define CAMEO_TURN_H
 

@@ -443,8 +443,7 @@ static const Expr *but_for(const Expr *e, double v, double w)
     return fits ? e->c : e;
 }
 
-// Does the loop store e^(x(n) - max over k of x(k))?
-static bool stores_powers(Printer *p, const Stmt *s)
+bool forms_stores_powers(Printer *p, const Stmt *s)
 {
     if (s->kind != S_FOR || !s->body || s->body->kind != S_STORE)
         return false;
@@ -467,7 +466,7 @@ static bool sums_powers(Printer *p, const Stmt *s, LocalId v, BufferId b)
             const Expr *sum = let->value;
             return sum->kind == EX_REDUCE && sum->op == R_ADD && !sum->a && sum->rank == 1 &&
                    sum->b->kind == EX_LOAD && sum->b->buffer == b && s->kind == S_FOR && s->body &&
-                   s->body->buffer == b && stores_powers(p, s);
+                   s->body->buffer == b && forms_stores_powers(p, s);
         }
         if (s->kind == S_FOR && sums_powers(p, s->body, v, b))
             return true;
@@ -480,7 +479,7 @@ static bool is_power_below(Printer *p, const Stmt *s, const Expr *e)
 {
     for (; s; s = s->next)
         if (s->kind == S_FOR && s->body &&
-            ((s->body->value == e && stores_powers(p, s)) || is_power_below(p, s->body, e)))
+            ((s->body->value == e && forms_stores_powers(p, s)) || is_power_below(p, s->body, e)))
             return true;
     return false;
 }

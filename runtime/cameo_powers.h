@@ -1,0 +1,148 @@
+/* What a Softmax makes of a row of numbers x: e^(x - m), m being the greatest, and their sum. Lanes
+ * are those that sums along neighbours have. A NaN stays, and so does the sum; m is that of the
+ * others. */
+#ifndef CAMEO_POWERS_H
+#define CAMEO_POWERS_H
+
+#include "cameo_silu.h"
+
+enum { CAMEO_POWERS_LANES = 32 };
+
+/* Below it e^x is 0, which is no normal number there. */
+#define CAMEO_POWERS_LEAST -87.0f
+
+/* What m is subtracted from: where all of a row is masked, m is 0 if `empty`. */
+CAMEO_IN_LOOP float cameo_powers_from(float m, int empty)
+{
+    return empty && m == -INFINITY ? 0.0f : m;
+}
+
+/* The greatest of all lanes, none of which is NaN. */
+CAMEO_IN_LOOP float cameo_powers_most(const float *lane)
+{
+    float half[16], quarter[8], last[4];
+    for (int l = 0; l < 16; l++)
+        half[l] = lane[l] > lane[l + 16] ? lane[l] : lane[l + 16];
+    for (int l = 0; l < 8; l++)
+        quarter[l] = half[l] > half[l + 8] ? half[l] : half[l + 8];
+    for (int l = 0; l < 4; l++)
+        last[l] = quarter[l] > quarter[l + 4] ? quarter[l] : quarter[l + 4];
+    const float a = last[0] > last[2] ? last[0] : last[2], b = last[1] > last[3] ? last[1] : last[3];
+    return a > b ? a : b;
+}
+
+#if defined CAMEO_SILU_LANES && !defined CAMEO_EACH_ROUNDS
+/* The greater of two, the second one where one is NaN. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_powers_greater(cameo_silu_vec a, cameo_silu_vec b)
+{
+    cameo_silu_vec y;
+    __asm__("vmaxps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b));
+    return y;
+}
+
+/* a * b + c, or 0 where x is below the least. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_powers_kept(cameo_silu_vec a, cameo_silu_vec b,
+                                               cameo_silu_vec c, cameo_silu_vec x,
+                                               cameo_silu_vec least)
+{
+#if CAMEO_SILU_LANES == 16
+    uint16_t kept;
+    __asm__("vcmpps $21, %2, %1, %0" : "=Yk"(kept) : "v"(x), "v"(least));
+    __asm__("vfmadd213ps %2, %1, %0%{%3%}%{z%}" : "+v"(a) : "v"(b), "v"(c), "Yk"(kept));
+    return a;
+#else
+    cameo_silu_vec kept;
+    __asm__("vcmpps $21, %2, %1, %0" : "=x"(kept) : "x"(x), "x"(least));
+    return (cameo_silu_vec)((cameo_silu_bits)cameo_joined_add(a, b, c) & (cameo_silu_bits)kept);
+#endif
+}
+
+/* e^x of what is not above 0: 2^n * (1 + p), as cameo_silu_near has it. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_powers_of(cameo_silu_vec x)
+{
+    const cameo_silu_vec zero = {0}, shift = zero + CAMEO_SILU_SHIFT;
+    const cameo_silu_vec least = zero + CAMEO_POWERS_LEAST, v = cameo_powers_greater(least, x);
+    const cameo_silu_vec t = cameo_joined_add(zero + 0x1.715476p0f, v, shift), n = t - shift;
+    cameo_silu_vec f = cameo_joined_sub(zero + 0x1.715476p0f, v, n);
+    f = cameo_joined_add(zero + 0x1.4ae0c0p-26f, v, f);
+    cameo_silu_vec p = cameo_joined_add(zero + CAMEO_SILU_THIRD, f, zero + CAMEO_SILU_SECOND);
+    p = cameo_joined_add(p, f, zero + 0.693147182f) * f;
+    const cameo_silu_vec power = cameo_silu_power(t, n);
+    return cameo_powers_kept(p, power, power, x, least);
+}
+
+/* y[0 .. n) = e^(y - m); their sum. */
+static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n, int empty)
+{
+    enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_POWERS_LANES, VECTORS = ALL / LANES };
+    const cameo_silu_vec zero = {0};
+    const int64_t whole = n / ALL * ALL, rest = n - whole;
+    cameo_silu_vec most[VECTORS], sums[VECTORS];
+    float last[ALL];
+    for (int i = 0; i < ALL; i++)
+        last[i] = -INFINITY;
+    for (int64_t i = 0; i < rest; i++)
+        last[i] = y[whole + i];
+    for (int v = 0; v < VECTORS; v++) {
+        most[v] = *(const cameo_silu_vec *)(last + v * LANES);
+        sums[v] = zero;
+    }
+    for (int64_t i = 0; i < whole; i += ALL)
+        for (int v = 0; v < VECTORS; v++)
+            most[v] =
+                cameo_powers_greater(*(const cameo_silu_vec *)(y + i + v * LANES), most[v]);
+    const cameo_silu_vec from =
+        zero + cameo_powers_from(cameo_powers_most((const float *)most), empty);
+    for (int64_t i = 0; i < whole; i += ALL)
+        for (int v = 0; v < VECTORS; v++) {
+            cameo_silu_vec *at = (cameo_silu_vec *)(y + i + v * LANES);
+            const cameo_silu_vec power = cameo_powers_of(*at - from);
+            sums[v] += power;
+            *at = power;
+        }
+    for (int v = 0; v < VECTORS && rest; v++) {
+        cameo_silu_vec *at = (cameo_silu_vec *)(last + v * LANES);
+        const cameo_silu_vec power = cameo_powers_of(*at - from);
+        sums[v] += power;
+        *at = power;
+    }
+    for (int64_t i = 0; i < rest; i++)
+        y[whole + i] = last[i];
+    return cameo_lanes_add_f32((const float *)sums);
+}
+#else
+CAMEO_IN_LOOP float cameo_powers_of(float x)
+{
+    float y = cameo_exp_near_f32(cameo_at_least_f32(x, CAMEO_POWERS_LEAST));
+    y = x < CAMEO_POWERS_LEAST ? 0.0f : y;
+    return x != x ? x : y;
+}
+
+static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n, int empty)
+{
+    enum { ALL = CAMEO_POWERS_LANES };
+    float most[ALL], sums[ALL] = {0};
+    const int64_t whole = n / ALL * ALL;
+    for (int l = 0; l < ALL; l++)
+        most[l] = -INFINITY;
+    for (int64_t i = 0; i < whole; i += ALL)
+        for (int l = 0; l < ALL; l++)
+            most[l] = y[i + l] > most[l] ? y[i + l] : most[l];
+    for (int64_t i = whole; i < n; i++)
+        most[i - whole] = y[i] > most[i - whole] ? y[i] : most[i - whole];
+    const float m = cameo_powers_from(cameo_powers_most(most), empty);
+    for (int64_t i = 0; i < whole; i += ALL)
+        for (int l = 0; l < ALL; l++) {
+            const float power = cameo_powers_of(y[i + l] - m);
+            sums[l] += power;
+            y[i + l] = power;
+        }
+    for (int64_t i = whole; i < n; i++) {
+        y[i] = cameo_powers_of(y[i] - m);
+        sums[i - whole] += y[i];
+    }
+    return cameo_lanes_add_f32(sums);
+}
+#endif
+
+#endif
