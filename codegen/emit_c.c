@@ -433,10 +433,12 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_pool.h", parts[n++] = "cameo_share.h";
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
-    if (p->silus || p->powers)
+    if (p->silus || p->powers || p->gelus)
         parts[n++] = "cameo_silu.h";
     if (p->powers)
         parts[n++] = "cameo_powers.h";
+    if (p->gelus)
+        parts[n++] = "cameo_gelu.h";
     if (p->half_rows)
         parts[n++] = "cameo_half_rows.h";
     emit_add_parts(mod, parts, n);

@@ -64,6 +64,8 @@ const Expr *forms_sigmoid(const Expr *e);
 // Is it a product of two floats that is used once, and printed as such?
 bool forms_is_product(Printer *p, const Expr *e);
 
+// x of its GELU in float32, or NULL; between print_statement_begin and its end.
+const Expr *forms_gelu(Printer *p, const Expr *e);
 // Does the loop store e^(x(n) - max over k of x(k))?
 bool forms_stores_powers(Printer *p, const Stmt *s);
 

@@ -27,8 +27,9 @@ CAMEO_IN_LOOP float cameo_powers_most(const float *lane)
         quarter[l] = half[l] > half[l + 8] ? half[l] : half[l + 8];
     for (int l = 0; l < 4; l++)
         last[l] = quarter[l] > quarter[l + 4] ? quarter[l] : quarter[l + 4];
-    const float a = last[0] > last[2] ? last[0] : last[2], b = last[1] > last[3] ? last[1] : last[3];
-    return a > b ? a : b;
+    const float even = last[0] > last[2] ? last[0] : last[2];
+    const float odd = last[1] > last[3] ? last[1] : last[3];
+    return even > odd ? even : odd;
 }
 
 #if defined CAMEO_SILU_LANES && !defined CAMEO_EACH_ROUNDS
@@ -41,9 +42,8 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_powers_greater(cameo_silu_vec a, cameo_silu_v
 }
 
 /* a * b + c, or 0 where x is below the least. */
-CAMEO_IN_LOOP cameo_silu_vec cameo_powers_kept(cameo_silu_vec a, cameo_silu_vec b,
-                                               cameo_silu_vec c, cameo_silu_vec x,
-                                               cameo_silu_vec least)
+CAMEO_IN_LOOP cameo_silu_vec cameo_powers_kept(cameo_silu_vec a, cameo_silu_vec b, cameo_silu_vec c,
+                                               cameo_silu_vec x, cameo_silu_vec least)
 {
 #if CAMEO_SILU_LANES == 16
     uint16_t kept;
@@ -89,8 +89,7 @@ static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n,
     }
     for (int64_t i = 0; i < whole; i += ALL)
         for (int v = 0; v < VECTORS; v++)
-            most[v] =
-                cameo_powers_greater(*(const cameo_silu_vec *)(y + i + v * LANES), most[v]);
+            most[v] = cameo_powers_greater(*(const cameo_silu_vec *)(y + i + v * LANES), most[v]);
     const cameo_silu_vec from =
         zero + cameo_powers_from(cameo_powers_most((const float *)most), empty);
     for (int64_t i = 0; i < whole; i += ALL)

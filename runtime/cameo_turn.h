@@ -1,6 +1,6 @@
 /* Eight rows of words of 32 bits, turned in registers: squares of 4 x 4, two side by side where a
- * vector holds as many, since what moves a word from one half of it to the other takes several times
- * as long as what moves it within. */
+ * vector holds as many, since what moves a word from one half of it to the other takes several
+ * times as long as what moves it within. */
 #ifndef CAMEO_TURN_H
 #define CAMEO_TURN_H
 
@@ -40,8 +40,7 @@ enum { CAMEO_TURN_STEP = 4 };
 /* to[8 * x + r] = word x of row r, each bit of `flip` changed, for as many of the n words of eight
  * rows, `step` bytes apart, as squares hold; how many these are. */
 static inline __attribute__((unused)) int64_t cameo_turn_rows(int64_t n, const void *rows,
-                                                              int64_t step, uint32_t flip,
-                                                              void *to)
+                                                              int64_t step, uint32_t flip, void *to)
 {
 #ifdef CAMEO_TURNS
     const char *from = (const char *)rows;

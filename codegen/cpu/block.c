@@ -27,6 +27,58 @@ static void print_by_column(Printer *p, const Stmt *store, const LoopId *n, uint
     nest_end(p, rows);
 }
 
+// x of an element that is stored in its place of a row of y as its GELU, or NULL.
+static const Expr *gelu_of(Printer *p, const Stmt *store, LoopId n)
+{
+    const Buffer *y = buffer_at(p->mod, store->buffer);
+    Index by;
+    if (store->kind != S_STORE || store->next || y->dtype != DT_F32 ||
+        !factor_of(p, linear_index(p, y->rank, y->dims, store->at), n, &by) || !poly_equals(by, 1))
+        return NULL;
+    print_statement_begin(p, store->value, NULL, 0);
+    const Expr *x = forms_gelu(p, store->value);
+    print_statement_end(p);
+    return x;
+}
+
+// What GELU is taken of goes to a few rows that stay in the first cache, and these through a
+// function that keeps its many constants in registers.
+static void print_gelu(Printer *p, const Stmt *store, const Expr *x, LoopId m, LoopId n)
+{
+    const Buffer *y = buffer_at(p->mod, store->buffer);
+    const uint32_t t = ++p->ntemps;
+    Index row = NULL;
+    factor_of(p, linear_index(p, y->rank, y->dims, store->at), m, &row);
+    print_line(p, "const int64_t few%u = CAMEO_GELU_ROOM / (n1 - n0);", t);
+    print_line(p, "for (int64_t low%u = m0, high%u; low%u < m1; low%u = high%u) {", t, t, t, t, t);
+    p->indent++;
+    print_line(p, "float x%u[CAMEO_GELU_ROOM];", t);
+    print_line(p, "high%u = m1 - low%u < few%u ? m1 : low%u + few%u;", t, t, t, t, t);
+    Bounds around = {.n = 2, .vars = {m, n}};
+    around.low[0] = str_printf(p->arena, "low%u", t).at;
+    around.high[0] = str_printf(p->arena, "high%u", t).at;
+    around.low[1] = "n0";
+    around.high[1] = "n1";
+    nest_begin(p, &around, NULL);
+    print_statement_begin(p, x, NULL, 0);
+    const char *value = without_parentheses(p, print_expr(p, x));
+    print_line(p, "x%u[(i%u - low%u) * (n1 - n0) + i%u - n0] = %s;", t, m, t, n, value);
+    print_statement_end(p);
+    nest_end(p, &around);
+    const LoopId own[] = {m, n};
+    for (int i = 0; i < 2; i++)
+        p->zeroed[own[i]]++, p->nzeroed++;
+    const char *first = print_element(p, store->buffer, store->at);
+    for (int i = 0; i < 2; i++)
+        p->zeroed[own[i]]--, p->nzeroed--;
+    const char *step = print_index(p, row);
+    print_line(p, "cameo_gelu_rows(x%u, &%s + low%u * %s + n0, high%u - low%u, %s, n1 - n0);", t,
+               first, t, step, t, t, step);
+    p->indent--;
+    print_line(p, "}");
+    p->gelus = true;
+}
+
 void block_print_epilogue(Printer *p, Block b, const Stmt *epilogue, LoopId m, const LoopId *n,
                           uint32_t rank)
 {
@@ -48,7 +100,10 @@ void block_print_epilogue(Printer *p, Block b, const Stmt *epilogue, LoopId m, c
     uint32_t done = rank - 1;
     while (done > 0 && loops[done - 1]->body == loops[done] && rows_collapse(p, loops[done - 1]))
         done--;
-    if (done == 0) {
+    const Expr *gelu = done == 0 && m && b.narrow ? gelu_of(p, store, n[rank - 1]) : NULL;
+    if (gelu) {
+        print_gelu(p, store, gelu, m, n[rank - 1]);
+    } else if (done == 0) {
         around.low[around.n] = "n0";
         around.high[around.n] = "n1";
         around.vars[around.n++] = n[rank - 1];

@@ -4,9 +4,11 @@
 
 #include "codegen/print_parts.h"
 
-// Variables that say where the block begins, which its sums are read by.
+// Variables that say where the block begins, which its sums are read by. narrow: has it so few
+// columns that runtime/cameo_gelu.h has room for a row of them?
 typedef struct Block {
     LoopId m0, n0;
+    bool narrow;
 } Block;
 
 // The loops of the epilogue for rows m0 .. m1 (one row if m is 0) and columns n0 .. n1, which are

@@ -259,7 +259,7 @@ static void print_units(Printer *p, const Override *o, const char *from, const c
                "(const void *)%s, %s, %s, %s);",
                rows, columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
                bytes_name(p, b->near), bytes_name(p, b->sums));
-    block_print_epilogue(p, (Block){b->m0, b->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,
+    block_print_epilogue(p, (Block){b->m0, b->n0, true}, o->epilogue, o->m, o->outer_n ? n : n + 1,
                          o->outer_n ? 2 : 1);
     p->indent--;
     print_line(p, "}");

@@ -493,7 +493,8 @@ static void print_byte_share(Printer *p, const Kernel *k, const Conv *c, Index p
     print_line(p, "const cameo_conv_cut cut = %s;", cut);
     byte_conv_print_share(p, c, print_index_bare(p, places));
     conv_set_own(p, k, c, false);
-    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0, false}, c->epilogue, c->m, c->n,
+                         c->rank);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
@@ -579,7 +580,8 @@ static void print_byte_plane(Printer *p, const Kernel *k, const Conv *c, Index p
 {
     byte_conv_print_plane(p, c, conv_image(p, c), print_index_bare(p, places));
     conv_set_own(p, k, c, false);
-    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0}, c->epilogue, c->m, c->n, c->rank);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0, false}, c->epilogue, c->m, c->n,
+                         c->rank);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");

@@ -413,9 +413,14 @@ static const Expr *gelu_of(Printer *p, const Expr *e)
     return NULL;
 }
 
+const Expr *forms_gelu(Printer *p, const Expr *e)
+{
+    return e->kind == EX_BINARY && e->dtype == DT_F32 && e->op == B_MUL ? gelu_of(p, e) : NULL;
+}
+
 static const char *print_gelu(Printer *p, const Expr *e, bool rounded)
 {
-    const Expr *x = e->dtype == DT_F32 && e->op == B_MUL ? gelu_of(p, e) : NULL;
+    const Expr *x = forms_gelu(p, e);
     const char *name = rounded ? "gelu_short" : "gelu";
     return x ? str_printf(p->arena, "cameo_%s_f32(%s)", name, print_expr(p, x)).at : NULL;
 }
@@ -540,7 +545,7 @@ bool forms_is_product(Printer *p, const Expr *e)
 {
     if (e->kind != EX_BINARY || e->op != B_MUL || !is_own(p, e))
         return false;
-    if (e->dtype == DT_F32 && gelu_of(p, e))
+    if (forms_gelu(p, e))
         return false;
     for (int i = 0; i < 2; i++)
         if (is_silu(p, e, i))

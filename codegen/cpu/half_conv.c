@@ -144,7 +144,7 @@ static void print_units(Printer *p, const Conv *c, const char *from, const char 
     p->indent++;
     print_line(p, "place = cameo_half_conv_piece(&h, &cut, place, &n0, &n1, &i%u);", h->at);
     print_bind_loop(p, h->at, 1);
-    block_print_epilogue(p, (Block){h->m0, h->n0}, c->epilogue, c->m, c->n, c->rank);
+    block_print_epilogue(p, (Block){h->m0, h->n0, false}, c->epilogue, c->m, c->n, c->rank);
     print_bind_loop(p, h->at, -1);
     for (int i = 0; i < 2; i++) {
         p->indent--;

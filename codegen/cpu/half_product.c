@@ -148,7 +148,7 @@ static void print_blocks(Printer *p, const Override *o)
     print_line(p, "n1 = r.n1 - n0 < i%u ? r.n1 : n0 + i%u;", h->row, h->row);
     print_line(p, "%s(&h, n0, n1);", h->computed ? "cameo_half_pair_sums" : "cameo_half_sums");
     print_bind_loop(p, h->row, 1);
-    block_print_epilogue(p, (Block){h->m0, h->n0}, o->epilogue, o->m, o->outer_n ? n : n + 1,
+    block_print_epilogue(p, (Block){h->m0, h->n0, true}, o->epilogue, o->m, o->outer_n ? n : n + 1,
                          o->outer_n ? 2 : 1);
     print_bind_loop(p, h->row, -1);
     p->indent--;

@@ -35,7 +35,8 @@ static bool fits(Printer *p, const Stmt *loop)
     Index by;
     if (loop->kind != S_FOR || !let || let->kind != S_LET || !s || s->next ||
         (p->depth == 0 && !(p->parts && p->parts->inside)) || !forms_stores_powers(p, loop) ||
-        s->value->dtype != DT_F32 || (poly_is_const(print_extent(p, loop->var), &n) && n < SHORTEST))
+        s->value->dtype != DT_F32 ||
+        (poly_is_const(print_extent(p, loop->var), &n) && n < SHORTEST))
         return false;
     const Buffer *b = buffer_at(p->mod, s->buffer);
     return b->dtype == DT_F32 && sums_row(p, let->value, loop) &&

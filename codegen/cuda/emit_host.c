@@ -363,10 +363,12 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
         parts[n++] = "cameo_vector.h";
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
-    if (p->silus || p->powers)
+    if (p->silus || p->powers || p->gelus)
         parts[n++] = "cameo_silu.h";
     if (p->powers)
         parts[n++] = "cameo_powers.h";
+    if (p->gelus)
+        parts[n++] = "cameo_gelu.h";
     emit_add_parts(mod, parts, n);
     emit_runtime(out, parts);
     emit_symbols(p);

@@ -1,6 +1,7 @@
 // One build of the functions, named BUILD; flags are those of emitted programs (CMakeLists.txt).
 #include "tests/functions/functions.h"
 
+#include "runtime/cameo_gelu.h"
 #include "runtime/cameo_powers.h"
 #include "runtime/cameo_silu.h"
 #include "runtime/cameo_vector.h"
@@ -20,6 +21,19 @@ static void powers_row(float *y, long n)
     }
 }
 
+// Some rows at a time beside one another, of any length.
+static void gelu_row(float *y, long n)
+{
+    float x[CAMEO_GELU_ROOM];
+    for (long i = 0, len; i < n; i += len) {
+        const long row = 1 + i % 77, left = n - i, rows = left < 3 * row ? 1 : 3;
+        len = rows == 1 && left < row ? left : rows * row;
+        memcpy(x, y + i, (size_t)len * sizeof *y);
+        cameo_gelu_rows(x, y + i, rows, len / rows, len / rows);
+    }
+}
+
+#define ROW_OF_X ROW
 #define ROW(name, ours, theirs, limit)                                                             \
     static void run_##name(const float *x, float *y, long n)                                       \
     {                                                                                              \

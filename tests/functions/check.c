@@ -36,6 +36,7 @@ static const Function functions[F_COUNT] = {
 #define FUNCTION(name, ours, theirs, limit) {#name, limit, false, false},
 #define LIBRARY(name, ours, theirs, limit) {#name, limit, true, false},
 #define OF_X(name, ours, theirs, limit) {#name, limit, false, true},
+#define ROW_OF_X OF_X
 #include "tests/functions/functions.def"
 #undef FUNCTION
 };
