@@ -3,7 +3,7 @@
 // expressions of products of extents, a polynomial in dims, that a program evaluates for the sizes
 // it was given.
 
-#include "codegen/cpu/chain.h"
+#include "codegen/cpu/heads.h"
 #include "codegen/count.h"
 
 #include <string.h>
@@ -245,6 +245,11 @@ static KernelCount count_kernel(Count *c, const Kernel *k)
         count_stmts(c, before[i]->body);
         c->touched[chain_link(before[i])->store->buffer] = (Touch){0}; // stays in a cache
     }
+    const uint32_t heads = heads_before(k, before);
+    for (uint32_t i = 0; i < heads; i++)
+        count_stmts(c, before[i]->body);
+    for (uint32_t i = 0; i < heads; i++)
+        c->touched[heads_between(before[i])] = (Touch){0};
     for (uint32_t i = 0; i < c->buffers.len; i++) {
         Touch *t = &c->touched[c->buffers.at[i]];
         if (t->read)

@@ -111,6 +111,7 @@ bool half_rows_print(Printer *p, const Stmt *loop);
 // Prints a loop that fills the row of a Softmax and the sum behind it, and returns the latter's
 // statement; NULL: this is no such loop, and nothing was printed.
 const Stmt *powers_print(Printer *p, const Stmt *loop);
+bool powers_fit(Printer *p, const Stmt *loop); // would it, inside of another loop?
 
 // ---- parts (codegen/parts_loops.c) ------------------------------------------------------------
 // Where a loop begins and ends: "0" and its extent, or the bounds of what a thread does of it.

@@ -255,7 +255,7 @@ static BufferId chain_scratch(Chaining *s, const Chain *chain, const Conv *last)
     return buffer_new(s->mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
 }
 
-static void prepend_nodes(Module *mod, Kernel *k, const Kernel *before)
+void kernel_prepend_nodes(Module *mod, Kernel *k, const Kernel *before)
 {
     Kernel all = {0};
     for (uint32_t i = 0; i < before->fused.len; i++)
@@ -302,9 +302,9 @@ static void join(Chaining *s, Kernel *expand, const Kernel *windows, Kernel *las
     c->chain = chain;
     c->panel = c->shared = 0;
     replace_conv(s->mod, last, c);
-    prepend_nodes(s->mod, last, windows);
+    kernel_prepend_nodes(s->mod, last, windows);
     if (expand)
-        prepend_nodes(s->mod, last, expand);
+        kernel_prepend_nodes(s->mod, last, expand);
     last->name = str_printf(s->mod->arena, "chain_%.*s", (int)last->name.len, last->name.at);
 }
 

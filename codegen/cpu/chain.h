@@ -23,6 +23,8 @@ void chains_find(Module *mod, Printer *p, const ConvChoice *how);
 // What the kernels before the last one use.
 void chain_uses(Module *mod, const Conv *c, KernelUses *u);
 void chain_print(Printer *p, const Kernel *k, const Conv *c);
+// k is made of the nodes of another kernel too, which come first.
+void kernel_prepend_nodes(Module *mod, Kernel *k, const Kernel *before);
 // The convolution that a kernel is; NULL: it is none.
 const Conv *chain_link(const Kernel *k);
 // Is a function that is no clip done to the sums of c, or of those that are done before it?

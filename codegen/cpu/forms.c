@@ -16,7 +16,7 @@
 // 7. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
 //    is such a number already stays.
 
-#include "codegen/cpu/chain.h"
+#include "codegen/cpu/heads.h"
 #include "codegen/print_parts.h"
 
 #include <math.h>
@@ -617,6 +617,9 @@ static bool kernel_calls(Module *mod, const Kernel *k)
 {
     const Kernel *before[CHAIN_BEFORE];
     for (uint32_t i = chain_before(k, before); i-- > 0;)
+        if (kernel_calls(mod, before[i]))
+            return true;
+    for (uint32_t i = heads_before(k, before); i-- > 0;)
         if (kernel_calls(mod, before[i]))
             return true;
     return k && stmts_call(mod, k->body);

@@ -14,6 +14,7 @@
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
+#include "codegen/cpu/heads.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -538,6 +539,8 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
         wide_share_panels(mod);
     if (ok && kind != GEMM_CUBLASLT)
         chains_find(mod, p, how);
+    if (ok && kind != GEMM_CUBLASLT && kind != GEMM_OPENBLAS && !how->exact && !choice.shadow)
+        heads_find(mod, p);
     const bool read = ok && choice.widened && widened_read(choice.widened, mod, mod->steps);
     arena_free(scratch);
     if (ok && (read || wide_used(mod->steps) || narrow_kinds(mod->steps)))
@@ -580,6 +583,8 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
         wide_uses((Module *)(uintptr_t)mod, o->reduce, o->a, o->b, o->epilogue, u);
     if (o->block)
         access_note(u->arena, &u->buffers, o->block, ACCESS_READ | ACCESS_WRITE);
+    if (o->heads)
+        heads_uses((Module *)(uintptr_t)mod, o->heads, u);
     if (!o->packed)
         return;
     access_note(u->arena, &u->buffers, o->packed, ACCESS_READ);
@@ -700,6 +705,10 @@ void override_print(Printer *p, const Kernel *k)
     }
     if (o->bytes) {
         byte_product_print(p, o, &outer);
+        return;
+    }
+    if (o->heads) {
+        heads_print(p, o, &outer);
         return;
     }
     if (gemm_print_parts(p, o, &outer, &sums))

@@ -16,6 +16,8 @@ typedef enum GemmKind {
     GEMM_CUBLASLT // on a CUDA device: the body stays beside it, without the epilogue
 } GemmKind;
 
+typedef struct Heads Heads; // codegen/cpu/heads.h
+
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): y begins as 0 or as what f adds first,
 // a product of matrices adds to it, then the rest of f is applied to y where it stands.
 struct Override {
@@ -38,6 +40,7 @@ struct Override {
     bool wide;                // PACKED, of float64; a and b may be loads of float32
     BufferId block;           // room for a in panels, where threads share it; 0: none
     Stmt *begin;              // what y is before the product adds to it; NULL: 0
+    const Heads *heads;       // what is done before it, row by row; NULL: nothing
     Stmt *epilogue;           // loops that apply what is left of f to y; NULL: nothing is
 };
 

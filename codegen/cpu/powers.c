@@ -27,15 +27,13 @@ static bool sums_row(Printer *p, const Expr *sum, const Stmt *loop)
     return true;
 }
 
-// Such a row inside of a kernel's loops: of a single one threads may share the elements.
-static bool fits(Printer *p, const Stmt *loop)
+bool powers_fit(Printer *p, const Stmt *loop)
 {
     const Stmt *s = loop->body, *let = loop->next;
     int64_t n;
     Index by;
-    if (loop->kind != S_FOR || !let || let->kind != S_LET || !s || s->next ||
-        (p->depth == 0 && !(p->parts && p->parts->inside)) || !forms_stores_powers(p, loop) ||
-        s->value->dtype != DT_F32 ||
+    if (loop->kind != S_FOR || !let || let->kind != S_LET || !s || s->next || s->kind != S_STORE ||
+        !forms_stores_powers(p, loop) || s->value->dtype != DT_F32 ||
         (poly_is_const(print_extent(p, loop->var), &n) && n < SHORTEST))
         return false;
     const Buffer *b = buffer_at(p->mod, s->buffer);
@@ -46,7 +44,8 @@ static bool fits(Printer *p, const Stmt *loop)
 
 const Stmt *powers_print(Printer *p, const Stmt *loop)
 {
-    if (!p->dialect->rows || !fits(p, loop))
+    const bool single = p->depth == 0 && !(p->parts && p->parts->inside); // which threads share
+    if (!p->dialect->rows || single || !powers_fit(p, loop))
         return NULL;
     const Expr *e = loop->body->value->a;
     Stmt raised = *loop, store = *loop->body;

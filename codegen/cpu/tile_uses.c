@@ -7,6 +7,7 @@
 
 #include "codegen/cpu/chain.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/heads.h"
 #include "codegen/cpu/tiles.h"
 
 static int64_t known(Index i)
@@ -29,6 +30,8 @@ static void add_kernel(Arena *a, const Override *o, TileUses *u)
         vec_push(a, u, use);
     if (c && c->chain && c->chain->expand)
         add_kernel(a, c->chain->expand->override, u);
+    if (o->heads)
+        add_kernel(a, o->heads->scores->override, u);
 }
 
 static void add_steps(Arena *a, const Step *s, TileUses *u)

@@ -1,0 +1,433 @@
+// Heads of attention: which kernels they are made of, and what is printed for them.
+
+#include "codegen/cpu/heads.h"
+#include "codegen/parts.h"
+
+// Rows of a band, and what all rows are at most where they are one band; a few more than a band are
+// one too. Of fewer heads threads share the columns of each product.
+enum { BAND = 128, WHOLE = 256, FEW = 8, LEAST_HEADS = 4 };
+
+uint32_t heads_before(const Kernel *k, const Kernel *before[HEADS_BEFORE])
+{
+    const Heads *h = k && k->override ? k->override->heads : NULL;
+    if (!h)
+        return 0;
+    before[0] = h->scores;
+    before[1] = h->parts;
+    return HEADS_BEFORE;
+}
+
+BufferId heads_between(const Kernel *k)
+{
+    const Stmt *s = k->body;
+    while (s->kind == S_FOR)
+        s = s->body;
+    return s->buffer;
+}
+
+// ---- finding -----------------------------------------------------------------------------------
+
+typedef struct Find {
+    Module *mod;
+    Printer *p;
+    uint32_t *reads, *writes; // by BufferId: kernels and other steps that do
+} Find;
+
+// Overrides note what they write as read too: only the definition tells.
+static void note_steps(Find *f, const Step *s)
+{
+    for (; s; s = s->next) {
+        KernelUses u = {.arena = f->p->arena};
+        if (s->kernel) {
+            Kernel plain = *s->kernel;
+            plain.override = NULL;
+            u = kernel_uses(f->mod, f->p->arena, &plain);
+            const Kernel *before[CHAIN_BEFORE];
+            for (uint32_t i = chain_before(s->kernel, before); i-- > 0;) {
+                const KernelUses own = kernel_uses(f->mod, f->p->arena, before[i]);
+                for (uint32_t k = 0; k < own.buffers.len; k++)
+                    access_note(u.arena, &u.buffers, own.buffers.at[k].id, own.buffers.at[k].bits);
+            }
+        }
+        uses_add_index(f->mod, &u, s->value);
+        uses_add_expr(f->mod, &u, s->cond);
+        uses_add_call(f->mod, &u, s->call);
+        for (uint32_t i = 0; i < u.buffers.len; i++) {
+            f->reads[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_READ) != 0;
+            f->writes[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_WRITE) != 0;
+        }
+        note_steps(f, s->body);
+        note_steps(f, s->other);
+    }
+}
+
+// A product of two matrices of float32 that sets y and does nothing else.
+static const Override *product_of(const Kernel *k)
+{
+    const Override *o = k ? k->override : NULL;
+    return o && !o->conv && !o->figures && !o->bytes && !o->half && gemm_is_first(o) && o->m &&
+                   !o->outer_n && !o->epilogue && o->a->dtype == DT_F32 && o->b->dtype == DT_F32
+               ? o
+               : NULL;
+}
+
+static bool is_loop(Polys *polys, Index i, LoopId v)
+{
+    return i == poly_loop(polys, v);
+}
+
+// The loop of a list whose variable an index is; 0: it is none of them.
+static LoopId loop_of(Polys *polys, Index i, const LoopId *vars, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (is_loop(polys, i, vars[k]))
+            return vars[k];
+    return 0;
+}
+
+typedef struct Loads {
+    const Find *f;
+    BufferId buffer;
+    uint32_t rank;
+    const Index *at; // of the row
+    Index last;      // of the element; NULL: any
+    bool other;      // there is a load of another row or element
+} Loads;
+
+static void test_load(void *context, const Expr *e)
+{
+    Loads *l = context;
+    if (e->kind != EX_LOAD || e->buffer != l->buffer)
+        return;
+    for (uint32_t i = 0; i + 1 < l->rank; i++)
+        l->other |= e->at[i] != l->at[i];
+    l->other |= l->last && e->at[l->rank - 1] != l->last;
+}
+
+static bool loads_row(const Find *f, const Expr *e, BufferId b, const Stmt *store, Index last)
+{
+    Loads l = {f, b, store->rank, store->at, last, false};
+    expr_walk(f->mod, e, test_load, &l);
+    return !l.other;
+}
+
+typedef struct Band {
+    Module *mod;
+    BufferId from[2], band;
+    Index row; // of the band
+} Band;
+
+static const Expr *in_band(void *context, const Expr *e)
+{
+    const Band *b = context;
+    if (e->kind != EX_LOAD || (e->buffer != b->from[0] && e->buffer != b->from[1]))
+        return NULL;
+    const Index at[] = {b->row, e->at[e->rank - 1]};
+    return expr_load(b->mod, b->band, at);
+}
+
+// The statements of a row, in the band.
+static const Stmt *rows_of(Band *b, const Stmt *s)
+{
+    if (!s)
+        return NULL;
+    const ExprMap map = {b, in_band, NULL};
+    Stmt *to = NEW(b->mod->arena, Stmt);
+    *to = *s;
+    to->next = (Stmt *)(uintptr_t)rows_of(b, s->next);
+    to->body = (Stmt *)(uintptr_t)rows_of(b, s->body);
+    to->value = s->value ? expr_map(b->mod, s->value, &map) : NULL;
+    if (s->kind == S_STORE) {
+        const Index at[] = {b->row, s->at[s->rank - 1]};
+        to->buffer = b->band;
+        to->rank = 2;
+        to->at = expr_load(b->mod, b->band, at)->at;
+    }
+    return to;
+}
+
+// Are the statements those of a Softmax, which reads a row of s and stores one of the same place?
+static bool are_rows(const Find *f, const Stmt *fill, BufferId s)
+{
+    const Stmt *store = fill->body, *let = fill->next, *last = let ? let->next : NULL;
+    if (!powers_fit(f->p, fill) || !last || last->next || last->kind != S_FOR || !last->body ||
+        last->body->kind != S_STORE || last->body->next || last->var != fill->var ||
+        last->body->buffer != store->buffer || last->body->rank != store->rank ||
+        store->buffer == s || !is_loop(f->mod->polys, store->at[store->rank - 1], fill->var))
+        return false;
+    const Index last_at = store->at[store->rank - 1];
+    for (uint32_t i = 0; i < store->rank; i++)
+        if (last->body->at[i] != store->at[i])
+            return false;
+    const Expr *raised = store->value->a, *divided = last->body->value;
+    return loads_row(f, store->value, s, store, NULL) &&
+           loads_row(f, raised->a, s, store, last_at) &&
+           loads_row(f, divided, store->buffer, store, last_at) && divided->op == B_DIV &&
+           divided->kind == EX_BINARY && divided->a->kind == EX_LOAD &&
+           divided->a->buffer == store->buffer;
+}
+
+// The loops around a product.
+static uint32_t loops_around(const Kernel *k, const Override *o, LoopId vars[HEADS_DIMS])
+{
+    uint32_t n = 0;
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        if (!override_owns(o, s->var) && n++ < HEADS_DIMS)
+            vars[n - 1] = s->var;
+    return n;
+}
+
+// Do all three go over the same heads? at: the place of a score in each of them.
+static bool are_heads(const Find *f, const Kernel *const k[3], const Index *const at[3],
+                      uint32_t rank, Heads *h)
+{
+    Polys *polys = f->mod->polys;
+    LoopId vars[3][HEADS_DIMS];
+    uint32_t count[3];
+    count[0] = loops_around(k[0], k[0]->override, vars[0]);
+    count[2] = loops_around(k[2], k[2]->override, vars[2]);
+    count[1] = 0;
+    for (const Stmt *s = k[1]->body; s->var != h->row; s = s->body)
+        if (count[1]++ < HEADS_DIMS)
+            vars[1][count[1] - 1] = s->var;
+    int64_t heads = 1, extent;
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        const bool none = poly_equals(at[0][i], 0);
+        for (int side = 0; side < 3; side++) {
+            if (poly_equals(at[side][i], 0) != none || count[side] > HEADS_DIMS)
+                return false;
+            if (none)
+                continue;
+            const LoopId v = loop_of(polys, at[side][i], vars[side], count[side]);
+            if (!v || h->n == HEADS_DIMS)
+                return false;
+            h->around[h->n][side] = v;
+        }
+        if (none)
+            continue;
+        const LoopId *v = h->around[h->n++];
+        if (loop_extent(polys, v[0]) != loop_extent(polys, v[1]) ||
+            loop_extent(polys, v[0]) != loop_extent(polys, v[2]))
+            return false;
+        if (poly_is_const(loop_extent(polys, v[0]), &extent) && heads < LEAST_HEADS)
+            heads *= extent;
+    }
+    return heads >= LEAST_HEADS && count[0] == h->n && count[1] == h->n && count[2] == h->n;
+}
+
+// Is a buffer only what one of these kernels hands to the next?
+static bool is_between(const Find *f, BufferId b, uint32_t reads)
+{
+    const Buffer *buffer = buffer_at(f->mod, b);
+    return buffer->kind == BUF_TEMP && buffer->dtype == DT_F32 && buffer->rank >= 2 &&
+           f->reads[b] == reads && f->writes[b] == 1;
+}
+
+static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, const Kernel *last)
+{
+    Polys *polys = f->mod->polys;
+    const Override *first = product_of(scores), *second = product_of(last);
+    if (!first || !second || !parts || parts->override || parts->on_host || !parts->body)
+        return NULL;
+    const Stmt *row = parts->body;
+    while (row->kind == S_FOR && row->par && !row->next && row->body->kind == S_FOR &&
+           !row->body->next)
+        row = row->body;
+    const BufferId s = first->store->buffer, q = second->a->buffer;
+    if (row->kind != S_FOR || !row->par || row->next || !is_between(f, s, 1) ||
+        !is_between(f, q, 2) || !are_rows(f, row->body, s) || row->body->body->buffer != q)
+        return NULL;
+    const uint32_t rank = first->store->rank;
+    const Index *const at[] = {first->store->at, row->body->body->at, second->a->at};
+    const Kernel *const all[] = {scores, parts, last};
+    Heads h = {.scores = scores, .parts = parts, .row = row->var};
+    if (rank != row->body->body->rank || rank != second->a->rank ||
+        !is_loop(polys, at[0][rank - 2], first->m) || !is_loop(polys, at[0][rank - 1], first->n) ||
+        !is_loop(polys, at[1][rank - 2], row->var) || !is_loop(polys, at[2][rank - 2], second->m) ||
+        !is_loop(polys, at[2][rank - 1], second->k) || first->rows != second->rows ||
+        loop_extent(polys, row->var) != first->rows ||
+        loop_extent(polys, row->body->var) != first->columns ||
+        loop_extent(polys, second->k) != first->columns || !are_heads(f, all, at, rank, &h))
+        return NULL;
+    int64_t rows;
+    if (!poly_is_const(first->rows, &rows) || rows < 1)
+        rows = WHOLE;
+    Index dims[] = {poly_const(polys, rows > WHOLE ? BAND + FEW : rows), first->columns};
+    if (poly_is_overflow(poly_mul(polys, dims[0], dims[1])))
+        return NULL;
+    h.band = buffer_new(f->mod, BUF_TEMP, STR("scratch"), DT_F32, 2, dims);
+    h.first = loop_new(polys, first->rows);
+    Band b = {f->mod, {s, q}, h.band, NULL};
+    b.row = poly_sub(polys, poly_loop(polys, h.row), poly_loop(polys, h.first));
+    h.rows = rows_of(&b, row->body);
+    Heads *kept = NEW(f->mod->arena, Heads);
+    *kept = h;
+    return kept;
+}
+
+static void join(Find *f, const Heads *h, Kernel *last)
+{
+    Override *o = NEW(f->mod->arena, Override);
+    *o = *last->override;
+    o->heads = h;
+    last->override = o;
+    kernel_prepend_nodes(f->mod, last, h->parts);
+    kernel_prepend_nodes(f->mod, last, h->scores);
+    last->name = str_printf(f->mod->arena, "heads_%.*s", (int)last->name.len, last->name.at);
+}
+
+static void find_in(Find *f, Step **at)
+{
+    for (; *at; at = &(*at)->next) {
+        find_in(f, &(*at)->body);
+        find_in(f, &(*at)->other);
+        Step *second = (*at)->next, *third = second ? second->next : NULL;
+        const Heads *h = third && third->kernel
+                             ? find_heads(f, (*at)->kernel, second->kernel, third->kernel)
+                             : NULL;
+        if (!h)
+            continue;
+        join(f, h, third->kernel);
+        *at = third;
+    }
+}
+
+void heads_find(Module *mod, Printer *p)
+{
+    Find f = {mod, p, NEWS(p->arena, uint32_t, mod->buffers.len),
+              NEWS(p->arena, uint32_t, mod->buffers.len)};
+    note_steps(&f, mod->steps);
+    for (uint32_t i = 0; i < mod->outputs.len; i++)
+        f.reads[mod->outputs.at[i]]++;
+    find_in(&f, &mod->steps);
+}
+
+// ---- uses --------------------------------------------------------------------------------------
+
+void heads_uses(Module *mod, const Heads *h, KernelUses *u)
+{
+    const Kernel *const before[] = {h->scores, h->parts};
+    for (int k = 0; k < HEADS_BEFORE; k++) {
+        const KernelUses own = kernel_uses(mod, u->arena, before[k]);
+        for (uint32_t i = 0; i < own.buffers.len; i++)
+            access_note(u->arena, &u->buffers, own.buffers.at[i].id, own.buffers.at[i].bits);
+        for (uint32_t i = 0; i < own.dims.len; i++)
+            access_note(u->arena, &u->dims, own.dims.at[i].id, own.dims.at[i].bits);
+    }
+    for (int k = 0; k < HEADS_BEFORE; k++)
+        access_drop(&u->buffers, heads_between(before[k]));
+    access_note(u->arena, &u->buffers, h->band, ACCESS_READ | ACCESS_WRITE);
+}
+
+// ---- printing ----------------------------------------------------------------------------------
+
+// The loops around the other two kernels count as those of the last one.
+static void set_around(Printer *p, const Heads *h, bool on)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        for (int side = 0; side < HEADS_BEFORE; side++) {
+            const LoopId v = h->around[i][side], own = h->around[i][HEADS_BEFORE];
+            if (v == own)
+                continue;
+            if (on) {
+                print_line(p, "const int64_t i%u = i%u;", v, own);
+                print_line(p, "(void)i%u;", v);
+            }
+            print_bind_loop(p, v, on ? 1 : -1);
+        }
+}
+
+// "a + low * 768": where rows of a matrix begin.
+static const char *from_row(Printer *p, const char *start, const Heads *h, Index by)
+{
+    return str_printf(p->arena, "%s + i%u * %s", start, h->first, print_index(p, by)).at;
+}
+
+static void print_scores(Printer *p, const Heads *h, const Override *o)
+{
+    override_zero(p, o, true);
+    const char *a = from_row(p, gemm_start(p, o->a->buffer, o->a->at), h, o->am);
+    print_line(p, "cameo_gemm_first(high - i%u, %s, %s, %s, %s, %s, %s, %s, %s, b%u, %s);",
+               h->first, print_index_bare(p, o->columns),
+               print_index_bare(p, print_extent(p, o->k)), a, print_index_bare(p, o->am),
+               print_index_bare(p, o->ak), gemm_start(p, o->b->buffer, o->b->at),
+               print_index_bare(p, o->bk), print_index_bare(p, o->bn), h->band,
+               print_index_bare(p, o->columns));
+    override_zero(p, o, false);
+}
+
+static void print_rows(Printer *p, const Heads *h)
+{
+    const Kernel *kernel = p->kernel;
+    Kernel rows = *h->parts; // as forms look for a Softmax in what is printed
+    rows.body = (Stmt *)(uintptr_t)h->rows;
+    p->kernel = &rows;
+    print_line(p, "for (int64_t i%u = i%u; i%u < high; i%u++) {", h->row, h->first, h->row, h->row);
+    print_bind_loop(p, h->row, 1);
+    p->depth++;
+    const uint32_t mark = print_block_begin(p);
+    print_stmts(p, h->rows);
+    print_block_end(p, mark);
+    p->depth--;
+    print_bind_loop(p, h->row, -1);
+    print_line(p, "}");
+    p->kernel = kernel;
+}
+
+static void print_last(Printer *p, const Heads *h, const Override *o)
+{
+    override_zero(p, o, true);
+    const char *y = from_row(p, gemm_start(p, o->store->buffer, o->store->at), h, o->ym);
+    const char *k = print_index_bare(p, print_extent(p, o->k));
+    print_line(p, "cameo_gemm_first(high - i%u, %s, %s, b%u, %s, 1, %s, %s, %s, %s, %s);", h->first,
+               print_index_bare(p, o->columns), k, h->band, k,
+               gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
+               print_index_bare(p, o->bn), y, print_index_bare(p, o->ym));
+    override_zero(p, o, false);
+}
+
+// One head.
+static void print_head(Printer *p, const Override *o)
+{
+    const Heads *h = o->heads;
+    const char *rows = print_index(p, o->rows);
+    const uint32_t v = h->first;
+    set_around(p, h, true);
+    access_note(p->arena, &p->printed.buffers, h->band, ACCESS_READ | ACCESS_WRITE);
+    int64_t all;
+    if (poly_is_const(o->rows, &all))
+        print_line(p, "const int64_t band = %lld;", (long long)(all <= WHOLE ? all : BAND));
+    else
+        print_line(p, "const int64_t band = %s <= %d ? %s : %d;", rows, WHOLE, rows, BAND);
+    print_line(p, "for (int64_t i%u = 0, high; i%u < %s; i%u = high) {", v, v, rows, v);
+    print_bind_loop(p, v, 1);
+    p->indent++;
+    print_line(p, "high = %s - i%u <= band + %d ? %s : i%u + band;", rows, v, FEW, rows, v);
+    print_scores(p, h, h->scores->override);
+    print_rows(p, h);
+    print_last(p, h, o);
+    p->indent--;
+    print_bind_loop(p, v, -1);
+    print_line(p, "}");
+    set_around(p, h, false);
+}
+
+void heads_print(Printer *p, const Override *o, Bounds *outer)
+{
+    Index units = parts_units(p, outer->n, outer->vars);
+    Index work = poly_add(p->mod->polys, gemm_work(p, o), gemm_work(p, o->heads->scores->override));
+    if (p->parts && !p->parts->inside && parts_may_own(p, o->heads->band) &&
+        parts_worth(p, units, work)) {
+        parts_begin(p, o->heads->band);
+        parts_nest_begin(p, outer->n, outer->vars);
+        p->indent++;
+        print_head(p, o);
+        p->indent--;
+        parts_nest_end(p, outer->n, outer->vars);
+        parts_end(p, print_index_bare(p, units), parts_grain(p, work));
+        return;
+    }
+    nest_begin(p, outer, NULL);
+    print_head(p, o);
+    nest_end(p, outer);
+}

@@ -1,0 +1,33 @@
+// Two products and the Softmax between them, as attention has for each of its heads, as one kernel
+// that does them a band of rows at a time: scores stay in a core's cache, and are no buffer of the
+// module.
+#ifndef CAMEO_CODEGEN_CPU_HEADS_H
+#define CAMEO_CODEGEN_CPU_HEADS_H
+
+#include "codegen/cpu/chain.h"
+#include "codegen/cpu/gemm.h"
+
+enum { HEADS_BEFORE = 2, HEADS_DIMS = 8 };
+
+// Of the kernel of the last product.
+struct Heads {
+    const Kernel *scores; // the first product
+    const Kernel *parts;  // rows of it, raised and divided by their sum
+    BufferId band;        // of a thread: rows of scores, then of parts
+    LoopId first, row;    // of the band; of parts
+    const Stmt *rows;     // what is done to a row, in the band
+    uint32_t n;           // loops around all three
+    LoopId around[HEADS_DIMS][HEADS_BEFORE + 1];
+};
+
+// Joins such kernels, and takes the steps of the first two from the module.
+void heads_find(Module *mod, Printer *p);
+// What the kernels before the last one use, and what lies between them no more.
+void heads_uses(Module *mod, const Heads *h, KernelUses *u);
+void heads_print(Printer *p, const Override *o, Bounds *outer);
+// The kernels whose work k does before its own, first to last; returns how many.
+uint32_t heads_before(const Kernel *k, const Kernel *before[HEADS_BEFORE]);
+// What a kernel before another one stores.
+BufferId heads_between(const Kernel *k);
+
+#endif
