@@ -374,7 +374,7 @@ static void print_strip_sums(Buf *out, const TileTarget *t, const char *ask)
         buf_printf(out, "%sb%d = ((const cameo_vec *)y)[%d]", v ? ", " : "", v, v);
     buf_printf(out, ";\n            __asm__(\"\" : ");
     for (int v = 0; v < vectors; v++)
-        buf_printf(out, "%s\"+x\"(b%d)", v ? ", " : "", v);
+        buf_printf(out, "%s\"+%c\"(b%d)", v ? ", " : "", t->lanes > 8 ? 'v' : 'x', v);
     buf_printf(out, ");\n");
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "           ");
@@ -711,9 +711,10 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
         tile_print(out, &pairs, t, t->rows, 2);
         buf_printf(out, "#define CAMEO_PAIR cameo_pair_%d_2\n", t->rows);
     }
-    if (t->lanes == 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors)) {
+    if (t->lanes >= 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors)) {
         print_strip(out, t);
-        print_sums_strip(out, t);
+        if (t->lanes == 8)
+            print_sums_strip(out, t);
     }
 }
 
