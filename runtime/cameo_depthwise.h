@@ -156,10 +156,39 @@ static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
 #define CAMEO_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (cameo_mask){__VA_ARGS__})
 #endif
 
-/* Every second number of two vectors, in the order that is one instruction: where those within
- * halves of vectors alone are, halves by turns. cameo_pair_lane: whose place lane i has. */
-#if defined __AVX__ && !defined __AVX512F__
-enum { CAMEO_BORDERS_APART = 1 }; /* masks would take registers where none is needed */
+/* Every second number of two vectors, in the order that is one quick instruction: where those
+ * within quarters of vectors, or halves, are, these by turns. cameo_pair_lane: whose place lane i
+ * has. */
+#if defined __AVX512F__
+enum { CAMEO_BORDERS_APART = 0, CAMEO_PAIRS_APART = 1 };
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
+{
+    __asm__("" : "+v"(v));
+    return v;
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_even(cameo_vec a,
+                                                                               cameo_vec b)
+{
+    return CAMEO_SHUFFLE(a, b, 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30);
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_odd(cameo_vec a,
+                                                                              cameo_vec b)
+{
+    return CAMEO_SHUFFLE(a, b, 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
+}
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_ordered(cameo_vec v)
+{
+    return CAMEO_SHUFFLE(v, v, 0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+}
+static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
+{
+    return (i & 1) + (i & 2) * 4 + (i & 12) / 2;
+}
+#elif defined __AVX__
+enum {
+    CAMEO_BORDERS_APART = 1,
+    CAMEO_PAIRS_APART = 1
+}; /* masks would take registers where none is needed */
 static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
 {
     CAMEO_HOLD(v);
@@ -184,7 +213,7 @@ static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
     return (i & 1) + (i & 2) * 2 + (i & 4) / 2;
 }
 #else
-enum { CAMEO_BORDERS_APART = 0 };
+enum { CAMEO_BORDERS_APART = 0, CAMEO_PAIRS_APART = 0 };
 static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
 {
     return v;
@@ -210,9 +239,9 @@ static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
 #endif
 
 /* Where the window's columns, for LANES columns of the output from k on, are inside of x. */
-static inline __attribute__((always_inline)) void
-cameo_masks(const cameo_conv *g, int64_t k, int64_t columns, int stride, int pairs,
-            cameo_mask *masks)
+static inline __attribute__((always_inline)) void cameo_masks(const cameo_conv *g, int64_t k,
+                                                              int64_t columns, int stride,
+                                                              int pairs, cameo_mask *masks)
 {
     cameo_mask lanes;
     for (int i = 0; i < CAMEO_LANES; i++)
@@ -264,9 +293,9 @@ cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j
             const float *row = x + q * c->step[1];
             __builtin_prefetch(row + g->ahead);
             for (int64_t b = 0; b < columns; b++)
-                sum += w[a * columns + b] *
-                       (inside ? *(const cameo_vec *)(row + b * apart)
-                               : cameo_take(row + b * apart, stride, masks[b]));
+                sum +=
+                    w[a * columns + b] * (inside ? *(const cameo_vec *)(row + b * apart)
+                                                 : cameo_take(row + b * apart, stride, masks[b]));
         }
         cameo_plane_store(&ends, i * p->columns + k, sum);
     }
@@ -284,11 +313,9 @@ static inline __attribute__((always_inline)) void cameo_window_lanes(const float
 /* The same of size x size elements that move by one element: sums of `size` rows at a time. What a
  * row of x gives to each is summed by itself first, so that no row waits for the one before; it
  * begins with 0 and not with a product, which a compiler may join with either neighbour. */
-static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_planes *g,
-                                                                 const float *x, const float *w,
-                                                                 int64_t j, int64_t n, int64_t k,
-                                                                 cameo_plane *p, int size,
-                                                                 int inside)
+static inline __attribute__((always_inline)) void
+cameo_slide_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
+               int64_t k, cameo_plane *p, int size, int inside)
 {
     const cameo_conv *c = g->sizes;
     const int64_t in = c->in[1], step = c->step[1], apart = c->dilation[2], ahead = g->ahead;
@@ -307,9 +334,8 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
             const float *row = x + q * step;
             __builtin_prefetch(row + ahead);
             for (int b = 0; b < size; b++) {
-                const cameo_vec e =
-                    cameo_held(inside ? *(const cameo_vec *)(row + b * apart)
-                                      : cameo_take(row + b * apart, 1, masks[b]));
+                const cameo_vec e = cameo_held(inside ? *(const cameo_vec *)(row + b * apart)
+                                                      : cameo_take(row + b * apart, 1, masks[b]));
                 for (int a = 0; a < size; a++)
                     of_row[a] += window[a * size + b] * e;
             }
@@ -322,64 +348,77 @@ static inline __attribute__((always_inline)) void cameo_slide_of(const cameo_pla
     }
 }
 
-/* size vectors of every second element from x on, each one element further. */
+/* size vectors of every second element from x on, each one element further. The window's middle is
+ * the first of a pair: it is where x's rows are as aligned as those of the output. */
 static inline __attribute__((always_inline)) void
 cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int size, int inside)
 {
-    for (int b = 0; b < size; b += 2) {
-        const cameo_vec l = cameo_held(*(const cameo_vec *)(x + b));
-        const cameo_vec h = cameo_held(*(const cameo_vec *)(x + b + CAMEO_LANES));
-        to[b] = cameo_pair_even(l, h);
-        if (b + 1 < size)
+    const int first = size / 2 % 2;
+    for (int b = first - 2; b < size; b += 2) {
+        const int at = b < 0 ? 0 : b;
+        if (b + 2 == 0)
+            continue;
+        const cameo_vec l = cameo_held(*(const cameo_vec *)(x + at));
+        const cameo_vec h = cameo_held(*(const cameo_vec *)(x + at + CAMEO_LANES));
+        to[at] = cameo_pair_even(l, h);
+        if (b >= 0 && b + 1 < size)
             to[b + 1] = cameo_pair_odd(l, h);
     }
     for (int b = 0; b < size && !inside; b++)
         to[b] = (cameo_vec)((cameo_mask)to[b] & masks[b]);
 }
 
+/* What a row of x gives, as far as it is there, to rows of the output whose windows have it as
+ * their row first, first + 2, ... */
+static inline __attribute__((always_inline)) void
+cameo_stride_row(const float *row, int64_t ahead, const cameo_vec *window, const cameo_mask *masks,
+                 int first, int size, int inside, int there, cameo_vec *to)
+{
+    const cameo_vec zero = {0};
+    cameo_vec e[5];
+    for (int m = 0; first + 2 * m < size; m++)
+        to[m] = zero;
+    if (!there)
+        return;
+    __builtin_prefetch(row + ahead);
+    cameo_take_pairs(row, masks, e, size, inside);
+    for (int b = 0; b < size; b++)
+        for (int m = 0; first + 2 * m < size; m++)
+            to[m] += window[(first + 2 * m) * size + b] * e[b];
+}
+
 /* The same of a window of an odd size that moves by two elements. Rows of x come in pairs, the
- * first of them the first, third, .. of the windows that it is in: of_rows[m] is for row i - m. */
-static inline __attribute__((always_inline)) void cameo_stride_of(const cameo_planes *g,
-                                                                  const float *x, const float *w,
-                                                                  int64_t j, int64_t n, int64_t k,
-                                                                  cameo_plane *p, int size,
-                                                                  int inside)
+ * first of them the first, third, .. of the windows that it is in: even[m] and odd[m] are for row
+ * i - m. */
+static inline __attribute__((always_inline)) void
+cameo_stride_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
+                int64_t k, cameo_plane *p, int size, int inside)
 {
     const cameo_conv *c = g->sizes;
     const int last = size / 2;
     const int64_t in = c->in[1], step = c->step[1], ahead = g->ahead, pad = c->pad[1];
     const int64_t columns = p->columns;
     const cameo_ends ends = cameo_plane_ends(p);
-    cameo_vec sums[3] = {{0}, {0}, {0}}, e[5], window[25];
+    cameo_vec sums[3] = {{0}, {0}, {0}}, even[3], odd[3], window[25];
     cameo_mask masks[5];
     cameo_masks(c, k, size, 2, 1, masks);
     cameo_window_lanes(w, size * size, window);
-    x += 2 * k - c->pad[2];
-    for (int64_t i = j; i < j + n + last; i++) {
-        cameo_vec of_rows[3] = {{0}, {0}, {0}};
-        const int64_t q = 2 * i - pad;
-        if (q >= 0 && q < in) {
-            const float *row = x + q * step;
-            __builtin_prefetch(row + ahead);
-            cameo_take_pairs(row, masks, e, size, inside);
-            for (int b = 0; b < size; b++)
-                for (int m = 0; m <= last; m++)
-                    of_rows[m] += window[2 * m * size + b] * e[b];
+    x += 2 * k - c->pad[2] + (2 * j - pad) * step;
+    for (int64_t i = j, q = 2 * j - pad; i < j + n + last; i++, q += 2, x += 2 * step) {
+        if (q >= 0 && q + 1 < in) { /* nearly all of them */
+            cameo_stride_row(x, ahead, window, masks, 0, size, inside, 1, even);
+            cameo_stride_row(x + step, ahead, window, masks, 1, size, inside, 1, odd);
+        } else {
+            cameo_stride_row(x, ahead, window, masks, 0, size, inside, q >= 0 && q < in, even);
+            cameo_stride_row(x + step, ahead, window, masks, 1, size, inside,
+                             q + 1 >= 0 && q + 1 < in, odd);
         }
         if (i >= j + last)
             cameo_plane_store(&ends, (i - last) * columns + k,
-                              cameo_pair_ordered(sums[last - 1] + of_rows[last]));
-        if (q + 1 >= 0 && q + 1 < in) {
-            const float *row = x + (q + 1) * step;
-            __builtin_prefetch(row + ahead);
-            cameo_take_pairs(row, masks, e, size, inside);
-            for (int b = 0; b < size; b++)
-                for (int m = 0; m < last; m++)
-                    of_rows[m] += window[(2 * m + 1) * size + b] * e[b];
-        }
+                              cameo_pair_ordered(sums[last - 1] + even[last]));
         for (int m = last - 1; m > 0; m--)
-            sums[m] = sums[m - 1] + of_rows[m];
-        sums[0] = of_rows[0];
+            sums[m] = sums[m - 1] + (even[m] + odd[m]);
+        sums[0] = even[0] + odd[0];
     }
 }
 
@@ -424,7 +463,7 @@ static __attribute__((noinline, unused)) void cameo_stride_3(const cameo_planes 
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 3, 2))
+    if (CAMEO_PAIRS_APART && cameo_is_inside(g->sizes, k, 3, 2))
         cameo_stride_of(g, x, w, j, n, k, p, 3, 1);
     else
         cameo_stride_of(g, x, w, j, n, k, p, 3, 0);
@@ -434,7 +473,7 @@ static __attribute__((noinline, unused)) void cameo_stride_5(const cameo_planes 
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 5, 2))
+    if (CAMEO_PAIRS_APART && cameo_is_inside(g->sizes, k, 5, 2))
         cameo_stride_of(g, x, w, j, n, k, p, 5, 1);
     else
         cameo_stride_of(g, x, w, j, n, k, p, 5, 0);
@@ -616,6 +655,13 @@ static inline __attribute__((unused)) void cameo_plane_rows(const cameo_planes *
     }
 }
 
+/* Rows of x of which what a vector of columns reads, and the next one does, stays in the first
+ * cache. */
+static inline __attribute__((unused)) int64_t cameo_direct_rows(const cameo_conv *g)
+{
+    return CAMEO_BAND / (CAMEO_LANES * (g->stride[2] + 1));
+}
+
 /* begin, end: of the buffer that holds x. wt: strides of the window in the weights. */
 static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv *g,
                                                                 const int64_t *wt,
@@ -636,7 +682,7 @@ static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv
     const int64_t last = g->out[2] > CAMEO_LANES ? g->out[2] - CAMEO_LANES : 0;
     p->behind = (g->in[1] - 1) * g->step[1] + last * g->stride[2] - g->pad[2] +
                 g->dilation[2] * (g->taps[2] - 1) + g->stride[2] * CAMEO_LANES;
-    const int64_t rows = CAMEO_BAND / (v.phase * g->stride[2]);
+    const int64_t rows = p->rows ? cameo_direct_rows(g) : CAMEO_BAND / (v.phase * g->stride[2]);
     p->ahead = (rows < g->in[1] ? rows : g->in[1]) * g->step[1];
     p->plane = cameo_conv_reach(g, 1) * v.phase * g->stride[2];
     p->phase = v.phase;
@@ -670,13 +716,13 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
     const cameo_conv *c = g->sizes;
     const int64_t reach = c->dilation[1] * (c->taps[1] - 1) + 1;
     int64_t band = (CAMEO_BAND / g->width - reach) / c->stride[1] + 1;
-    band = band < 2 ? 2 : band;
     if (g->flat && p->first == 0 && p->rows == c->out[1] && x - g->begin >= g->around &&
         g->end - x >= c->in[1] * c->in[2] + g->around) {
         cameo_flat(g, x, w, p);
         return;
     }
     const int direct = g->rows && x - g->begin >= g->before && g->end - x >= g->behind;
+    band = direct ? cameo_direct_rows(c) / c->stride[1] : band < 2 ? 2 : band;
     for (int64_t j = p->first; j < p->rows; j += band) {
         const int64_t n = p->rows - j < band ? p->rows - j : band;
         if (direct) {
