@@ -160,7 +160,7 @@ static inline __attribute__((unused)) void cameo_plane_end(cameo_plane *p)
  * within quarters of vectors, or halves, are, these by turns. cameo_pair_lane: whose place lane i
  * has. */
 #if defined __AVX512F__
-enum { CAMEO_BORDERS_APART = 0, CAMEO_PAIRS_APART = 1 };
+enum { CAMEO_BORDERS_APART = 1 }; /* a mask takes turns with products */
 static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
 {
     __asm__("" : "+v"(v));
@@ -185,10 +185,7 @@ static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
     return (i & 1) + (i & 2) * 4 + (i & 12) / 2;
 }
 #elif defined __AVX__
-enum {
-    CAMEO_BORDERS_APART = 1,
-    CAMEO_PAIRS_APART = 1
-}; /* masks would take registers where none is needed */
+enum { CAMEO_BORDERS_APART = 1 }; /* masks would take registers where none is needed */
 static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
 {
     CAMEO_HOLD(v);
@@ -213,7 +210,7 @@ static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
     return (i & 1) + (i & 2) * 2 + (i & 4) / 2;
 }
 #else
-enum { CAMEO_BORDERS_APART = 0, CAMEO_PAIRS_APART = 0 };
+enum { CAMEO_BORDERS_APART = 0 };
 static inline __attribute__((always_inline, unused)) cameo_vec cameo_held(cameo_vec v)
 {
     return v;
@@ -463,7 +460,7 @@ static __attribute__((noinline, unused)) void cameo_stride_3(const cameo_planes 
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    if (CAMEO_PAIRS_APART && cameo_is_inside(g->sizes, k, 3, 2))
+    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 3, 2))
         cameo_stride_of(g, x, w, j, n, k, p, 3, 1);
     else
         cameo_stride_of(g, x, w, j, n, k, p, 3, 0);
@@ -473,7 +470,7 @@ static __attribute__((noinline, unused)) void cameo_stride_5(const cameo_planes 
                                                              const float *w, int64_t j, int64_t n,
                                                              int64_t k, cameo_plane *p)
 {
-    if (CAMEO_PAIRS_APART && cameo_is_inside(g->sizes, k, 5, 2))
+    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, 5, 2))
         cameo_stride_of(g, x, w, j, n, k, p, 5, 1);
     else
         cameo_stride_of(g, x, w, j, n, k, p, 5, 0);
