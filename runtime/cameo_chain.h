@@ -10,8 +10,8 @@
  * planes, which take the same place in memory.
  *
  * Rows that two bands' windows reach are computed twice. What a place's sums are made of does not
- * depend on its band: rows of weights are whole tiles, and columns at a band's end are tiles that
- * sum in the same order. */
+ * depend on its band: rows of weights are whole tiles, and columns at a band's end sum in the order
+ * that tiles do. */
 #ifndef CAMEO_CHAIN_H
 #define CAMEO_CHAIN_H
 

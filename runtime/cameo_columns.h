@@ -57,7 +57,8 @@ cameo_columns_step(const float *a, int64_t next, const float *b, const int colum
 
 /* `rows` rows, in `vectors` vectors of panels that are `next` elements from one another. Each sum
  * goes in `chains`, each of every so many values of k: together they hide the latency of an
- * addition. What a row's chains are does not depend on the rows beside it. */
+ * addition. What a row's chains are does not depend on the rows beside it. For some processors gcc
+ * would round the products of the only sum of a loop by themselves, which a tile does not. */
 static inline __attribute__((always_inline, unused)) void
 cameo_columns_some(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
                    float *c, int64_t ldc, int64_t rows, int more, const int columns,
@@ -67,11 +68,14 @@ cameo_columns_some(int64_t k, const float *a, int64_t next, const float *b, cons
     float to[CAMEO_FEW][CAMEO_COLUMN_ROWS];
     const int all = vectors * columns;
     int64_t i = 0;
-    for (; i + chains <= k; i += chains)
+    for (; i + chains <= k && chains > 1; i += chains)
         for (int s = 0; s < chains; s++, a += CAMEO_TILE_ROWS)
             cameo_columns_step(a, next, b + at[i + s], columns, vectors, sums + s * all);
-    for (; i < k; i++, a += CAMEO_TILE_ROWS)
+    for (; i < k; i++, a += CAMEO_TILE_ROWS) {
         cameo_columns_step(a, next, b + at[i], columns, vectors, sums);
+        if (chains * all == 1)
+            CAMEO_HOLD(sums[0]);
+    }
     for (int n = 0; n < all; n++) {
         for (int s = 1; s < chains; s++)
             sums[n] += sums[s * all + n];
@@ -170,6 +174,22 @@ cameo_columns(int64_t k, const float *a, int64_t next, const float *b, const int
         cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 3, 2, finish);
     else
         cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 4, CAMEO_CHAINS, finish);
+}
+
+/* The same, each sum in one chain, as those of tiles are. */
+static __attribute__((noinline, unused)) void
+cameo_columns_even(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
+                   float *c, int64_t ldc, int64_t rows, int64_t width, int more,
+                   const cameo_finish *finish)
+{
+    if (width == 1)
+        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 1, 1, finish);
+    else if (width == 2)
+        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 2, 1, finish);
+    else if (width == 3)
+        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 3, 1, finish);
+    else
+        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 4, 1, finish);
 }
 
 #endif

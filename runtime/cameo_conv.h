@@ -326,9 +326,10 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
             cameo_conv_tiles(b, m0, m1, i, next - i < CAMEO_CONV_HIGH ? next : i + CAMEO_CONV_HIGH);
         cameo_finish finish;
         if (cameo_conv_few(b))
-            cameo_columns(b->nk, cameo_conv_weights(b, m), b->nk * CAMEO_TILE_ROWS, last->b,
-                          last->at, b->y + m * b->row + last->n, b->row, next - m, last->width,
-                          b->k0 > 0, cameo_conv_finish(b, m, last->n, &finish));
+            (b->even ? cameo_columns_even : cameo_columns)(
+                b->nk, cameo_conv_weights(b, m), b->nk * CAMEO_TILE_ROWS, last->b, last->at,
+                b->y + m * b->row + last->n, b->row, next - m, last->width, b->k0 > 0,
+                cameo_conv_finish(b, m, last->n, &finish));
         if (b->k0 + b->nk == b->all)
             cameo_bend(b->finish, b->y, m * b->row + b->panels[0].n, next - m, b->row,
                        last->n + last->width - b->panels[0].n);

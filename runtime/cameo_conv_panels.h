@@ -39,7 +39,7 @@ typedef struct cameo_conv_view {
     int ends;                   /* panels end where rows of the output do */
     int64_t joined;             /* so many rows are a panel, with what lies between them; 0: none */
     int packs;                  /* panels are copied wherever they are */
-    int even;                   /* a place is summed as in any other panel: no few columns */
+    int even;                   /* a place is summed as in any other panel, few columns too */
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
@@ -258,11 +258,11 @@ static inline __attribute__((unused)) int64_t cameo_conv_lanes(int64_t width, in
     return even && width < LEAST ? LEAST : cameo_conv_whole(width);
 }
 
-/* May the last panel of a block be a few columns, whose sums go another way? Not where panels end
- * with rows: a row that ends a block for one number of threads does not for another. */
+/* May the last panel of a block be a few columns, which are summed another way? Not where panels
+ * end with rows: a row that ends a block for one number of threads does not for another. */
 static inline __attribute__((unused)) int cameo_conv_ends_few(const cameo_conv_view *v)
 {
-    return !v->even && !v->ends;
+    return !v->ends;
 }
 
 /* Columns of a panel that begins at place k of a row where `left` columns are left. What is left of
