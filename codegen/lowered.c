@@ -1,10 +1,9 @@
 #include "codegen/lowered.h"
+#include "base/map.h"
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/half_product.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpus.h"
-#include "base/map.h"
-#include "frontend/load.h"
 
 #include <string.h>
 
@@ -22,7 +21,7 @@ static uint32_t group(Build *b, Lowered *all)
     const uint32_t n = processors_of(b->o->cpu, &b->o->tuned, rows);
     uint32_t k = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const bool begins = i == 0 || !laid_alike(&rows[i - 1], &rows[i]);
+        const bool begins = i == 0 || (b->o->again && !laid_alike(&rows[i - 1], &rows[i]));
         Lowered *l = &all[begins ? k++ : k - 1];
         if (begins)
             *l = (Lowered){.o = *b->o, .first = i};
@@ -61,7 +60,7 @@ static Module *lower(Build *b, Lowered *l, const Model *m)
     CompileReport other = {0};
     diags_init(&silent, b->arena, str_of(m->path));
     l->o.after = NULL;
-    Model *copy = load_copy(b->arena, m, &silent);
+    Model *copy = b->o->again(b->arena, m, &silent);
     Module *mod = copy ? compile_to_module(copy, &l->o, &silent, &other) : NULL;
     if (!mod)
         b->report->error = other.error.len

@@ -2,6 +2,7 @@
 
 #include "codegen/compile.h"
 #include "base/file.h"
+#include "frontend/load.h"
 #include "tools/config.h"
 #include "tools/kept.h"
 #include "tools/pipeline.h"
@@ -286,6 +287,7 @@ static int compile(const Tool *t, const Asked *a)
         o.after = a->print_after ? print_after : NULL;
         o.user = &after;
         o.beside = in_process;
+        o.again = load_copy;
         status = tool_status(&diags, compile_model(m, &o, &diags, &report));
         if (!status && results.key)
             kept_keep(&results, m, &report, &diags);
