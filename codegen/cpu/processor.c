@@ -71,6 +71,9 @@ Processor processor_of(const char *cpu)
 {
     const bool native = !cpu || strcmp(cpu, "native") == 0;
     const Processor *row = named(native ? host_processor() : cpu);
+    char plain[64]; // without further instructions
+    if (!row && !native && snprintf(plain, sizeof plain, "%.*s", (int)strcspn(cpu, "+"), cpu) > 0)
+        row = named(plain);
     if (!row)
         row = of_lanes(native ? host_lanes() : 8);
     Processor p = *row;
