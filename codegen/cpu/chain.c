@@ -48,30 +48,31 @@ typedef struct Chaining {
     uint32_t *reads, *writes; // by BufferId: kernels and other steps that do
 } Chaining;
 
-static void note(Chaining *c, const KernelUses *u)
-{
-    for (uint32_t i = 0; i < u->buffers.len; i++) {
-        c->reads[u->buffers.at[i].id] += (u->buffers.at[i].bits & ACCESS_READ) != 0;
-        c->writes[u->buffers.at[i].id] += (u->buffers.at[i].bits & ACCESS_WRITE) != 0;
-    }
-}
-
 // Overrides note what they write as read too: only the definition tells.
-static void note_steps(Chaining *c, const Step *s)
+void chain_count_uses(Module *mod, Arena *a, const Step *s, uint32_t *reads, uint32_t *writes)
 {
     for (; s; s = s->next) {
-        KernelUses u = {.arena = c->p->arena};
+        KernelUses u = {.arena = a};
         if (s->kernel) {
             Kernel plain = *s->kernel;
             plain.override = NULL;
-            u = kernel_uses(c->mod, c->p->arena, &plain);
+            u = kernel_uses(mod, a, &plain);
+            const Kernel *before[CHAIN_BEFORE];
+            for (uint32_t i = chain_before(s->kernel, before); i-- > 0;) {
+                const KernelUses own = kernel_uses(mod, a, before[i]);
+                for (uint32_t k = 0; k < own.buffers.len; k++)
+                    access_note(a, &u.buffers, own.buffers.at[k].id, own.buffers.at[k].bits);
+            }
         }
-        uses_add_index(c->mod, &u, s->value);
-        uses_add_expr(c->mod, &u, s->cond);
-        uses_add_call(c->mod, &u, s->call);
-        note(c, &u);
-        note_steps(c, s->body);
-        note_steps(c, s->other);
+        uses_add_index(mod, &u, s->value);
+        uses_add_expr(mod, &u, s->cond);
+        uses_add_call(mod, &u, s->call);
+        for (uint32_t i = 0; i < u.buffers.len; i++) {
+            reads[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_READ) != 0;
+            writes[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_WRITE) != 0;
+        }
+        chain_count_uses(mod, a, s->body, reads, writes);
+        chain_count_uses(mod, a, s->other, reads, writes);
     }
 }
 
@@ -347,7 +348,7 @@ void chains_find(Module *mod, Printer *p, const ConvChoice *how)
 {
     Chaining s = {mod, p, how, NEWS(p->arena, uint32_t, mod->buffers.len),
                   NEWS(p->arena, uint32_t, mod->buffers.len)};
-    note_steps(&s, mod->steps);
+    chain_count_uses(mod, p->arena, mod->steps, s.reads, s.writes);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         s.reads[mod->outputs.at[i]]++;
     find_in(&s, &mod->steps);

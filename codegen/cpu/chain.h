@@ -23,6 +23,8 @@ void chains_find(Module *mod, Printer *p, const ConvChoice *how);
 // What the kernels before the last one use.
 void chain_uses(Module *mod, const Conv *c, KernelUses *u);
 void chain_print(Printer *p, const Kernel *k, const Conv *c);
+// Counts the kernels and other steps that read and write each buffer, by BufferId.
+void chain_count_uses(Module *mod, Arena *a, const Step *s, uint32_t *reads, uint32_t *writes);
 // k is made of the nodes of another kernel too, which come first.
 void kernel_prepend_nodes(Module *mod, Kernel *k, const Kernel *before);
 // The convolution that a kernel is; NULL: it is none.

@@ -33,34 +33,6 @@ typedef struct Find {
     uint32_t *reads, *writes; // by BufferId: kernels and other steps that do
 } Find;
 
-// Overrides note what they write as read too: only the definition tells.
-static void note_steps(Find *f, const Step *s)
-{
-    for (; s; s = s->next) {
-        KernelUses u = {.arena = f->p->arena};
-        if (s->kernel) {
-            Kernel plain = *s->kernel;
-            plain.override = NULL;
-            u = kernel_uses(f->mod, f->p->arena, &plain);
-            const Kernel *before[CHAIN_BEFORE];
-            for (uint32_t i = chain_before(s->kernel, before); i-- > 0;) {
-                const KernelUses own = kernel_uses(f->mod, f->p->arena, before[i]);
-                for (uint32_t k = 0; k < own.buffers.len; k++)
-                    access_note(u.arena, &u.buffers, own.buffers.at[k].id, own.buffers.at[k].bits);
-            }
-        }
-        uses_add_index(f->mod, &u, s->value);
-        uses_add_expr(f->mod, &u, s->cond);
-        uses_add_call(f->mod, &u, s->call);
-        for (uint32_t i = 0; i < u.buffers.len; i++) {
-            f->reads[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_READ) != 0;
-            f->writes[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_WRITE) != 0;
-        }
-        note_steps(f, s->body);
-        note_steps(f, s->other);
-    }
-}
-
 // A product of two matrices of float32 that sets y and does nothing else.
 static const Override *product_of(const Kernel *k)
 {
@@ -296,7 +268,7 @@ void heads_find(Module *mod, Printer *p)
 {
     Find f = {mod, p, NEWS(p->arena, uint32_t, mod->buffers.len),
               NEWS(p->arena, uint32_t, mod->buffers.len)};
-    note_steps(&f, mod->steps);
+    chain_count_uses(mod, p->arena, mod->steps, f.reads, f.writes);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         f.reads[mod->outputs.at[i]]++;
     find_in(&f, &mod->steps);
