@@ -58,6 +58,12 @@ static bool knows(Build *b, const char *name, Str *said)
     return n > 1 && flags <= MAX_CPU_FLAGS && ask(b, argv, said);
 }
 
+bool cpus_known(Build *b, const char *name)
+{
+    Str said;
+    return knows(b, name, &said);
+}
+
 static int refuse(Build *b, const char *name, Str said)
 {
     const char *known = strstr(said.at, "valid ");

@@ -12,6 +12,8 @@ uint32_t cpus_split(Arena *a, const char *list, const char **names);
 // multiply words of bytes and bfloat16, b->may_leave, where it may have such products. Each name is
 // one that the compiler knows. 0, or the exit status with report->error set.
 int cpus_resolve(Build *b, const Model *m, const char **list);
+// Does the C compiler (b->cc) make code for it?
+bool cpus_known(Build *b, const char *name);
 // What makes the compiler take it, at most MAX_CPU_FLAGS; how many: 0 for the compiler's default.
 // "NAME+A+B" is NAME with instructions that the compiler calls A and B: -march=NAME -mA -mB. Those
 // of ARM's names are parts of these for the compiler too.

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/sha1.h"
 #include "codegen/embedded.h"
+#include "codegen/cpus.h"
 #include "codegen/emit_products.h"
 #include "codegen/jobs.h"
 
@@ -158,7 +159,8 @@ int shelf_fill(Build *b, const char *folder)
         status = 3;
     status = status ? status : toolchain_write_runtime(b);
     for (uint32_t i = 0; i < b->ncpus && !status; i++)
-        status = add_target(&f, i);
+        if (cpus_known(b, b->cpus[i]))
+            status = add_target(&f, i);
     if (!status)
         add_parts(&f);
     status = status ? status : jobs_run(b, &f.jobs);

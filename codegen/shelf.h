@@ -18,8 +18,8 @@ const char *shelf_find(Build *b, const char *const *argv, Str text);
 // Sets b->kept of n of the build's processors, whose rows these are; false: there are not products
 // and tiles for all of them.
 bool shelf_products(Build *b, const Processor *rows, uint32_t first, uint32_t n);
-// Compiles units for b->cpus into the folder; of what is there those stay, and nothing else. 0, or
-// the exit status with report->error set.
+// Compiles units for those of b->cpus that the compiler knows into the folder; of what is there
+// those stay, and nothing else. 0, or the exit status with report->error set.
 int shelf_fill(Build *b, const char *folder);
 
 #endif

@@ -51,7 +51,7 @@ static const ToolOption options[] = {
     [OPT_DEVICE] = {"--device", "DEVICE", "cpu (default), cuda, or auto: cuda where there is one"},
     [OPT_ARCH] = {"--cuda-arch", "ARCH", "sm_90, or several; PTX for others is always added"},
     [OPT_CPU] = {"--cpu", "NAME,...",
-                 "native (default), portable, or names that the C compiler knows"},
+                 "portable (default where it can be), native, or names that the C compiler knows"},
     [OPT_TUNING] = {"--tuning", "FILE", TUNING_DOC},
     [OPT_PREFIX] = {"--prefix", "NAME",
                     "of all symbols (default: OUT's stem, a program's: MODEL's)"},
@@ -317,6 +317,14 @@ static int compile(const Tool *t, const Asked *a)
     return status;
 }
 
+// NULL, this machine's, where only one processor can be meant: in C text, for kernels of a device,
+// with a profile, and with a row that was measured here.
+static const char *default_cpu(const CompileOptions *o)
+{
+    const bool one = o->kind == EMIT_C || o->device == ON_CUDA || o->profile || o->tuned.lanes > 0;
+    return one ? NULL : "portable";
+}
+
 static int run(const Tool *t, int argc, char **argv)
 {
     Asked a = {0};
@@ -336,6 +344,7 @@ static int run(const Tool *t, int argc, char **argv)
         return tool_error(t, EXIT_USAGE, "%s is the input", a.o.out);
     if (!a.has_kind)
         a.o.kind = kind_by_ending(a.o.out);
+    a.o.cpu = a.o.cpu ? a.o.cpu : default_cpu(&a.o);
     a.o.verbose = tool_style.verbose;
     return compile(t, &a);
 }

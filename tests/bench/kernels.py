@@ -187,7 +187,8 @@ def main():
             write_model(scratch, node, weights, feeds, shape)
             forms = {"net": args.options, **({"direct": [*args.options, "--no-winograd"]} if args.direct else {})}
             for form, options in forms.items():
-                subprocess.run([args.cameo, "compile", scratch / "model.onnx", "-o", scratch / form, *options], check=True)
+                subprocess.run([args.cameo, "compile", scratch / "model.onnx", "-o", scratch / form, "--cpu", "native", *options],
+                               check=True)
             peer = Peer(scratch, feeds) if args.peer and kind != "bf16" else None
             least = dict.fromkeys([*forms, "peer"], float("inf"))
             for _ in range(args.rounds):
