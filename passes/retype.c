@@ -112,6 +112,7 @@ TensorData *tensor_cast(Model *m, TensorData *d, DType t)
     const uint64_t n = tensor_count(d);
     unsigned char *to = arena_array(m->arena, n + 1, dtype_info(t)->bytes);
     recast(from, t, at, n, to);
+    file_forget(&m->view, at, n * dtype_info(from)->bytes);
     return tensor_around(m->arena, t, d->rank, d->dims, to);
 }
 
