@@ -41,6 +41,7 @@ typedef enum ConvForm {
     LINE_FORM,
     PLANE_FORM,
     HALF_FORM,
+    SEVENS_FORM,
     SPLIT_FORM
 } ConvForm;
 
@@ -62,6 +63,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return c->chain || (c->depthwise && !c->bytes);
     if (form == LINE_FORM || form == PLANE_FORM)
         return c->tile > 0 && c->line > 0 && c->plane == (form == PLANE_FORM);
+    if (form == SEVENS_FORM)
+        return c->sevens;
     return form == ANY_FORM || c->tile > 0;
 }
 
@@ -123,6 +126,8 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
         parts[n++] = "cameo_conv_panels.h", parts[n++] = "cameo_conv.h";
         parts[n++] = "cameo_conv_share.h";
     }
+    if (w->forms[SEVENS_FORM])
+        parts[n++] = "cameo_strassen.h";
     if (w->forms[SPLIT_FORM])
         parts[n++] = "cameo_split_conv.h";
     if (w->forms[HALF_FORM])

@@ -19,6 +19,7 @@ typedef struct cameo_conv {
     int64_t step[3];       /* from one element of x to the next */
     int64_t channel, row;  /* from one channel of x, from one row of y to the next */
     int copy;              /* the border is made of 0 in a copy, innermost strides are sorted out */
+    int sevens;            /* seven products for eight (cameo_strassen.h) */
 } cameo_conv;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on: many, of

@@ -24,7 +24,13 @@ enum {
 #else
     CAMEO_STRIPS = 0,
 #endif
-    CAMEO_CONV_TAPS = 128 /* of a window that slides over a plane by itself */
+#ifdef CAMEO_STRASSEN
+    CAMEO_STRASSENS = 1,
+#else
+    CAMEO_STRASSENS = 0,
+#endif
+    CAMEO_CONV_SEVENS = 524288, /* bytes of pairs of panels, at most */
+    CAMEO_CONV_TAPS = 128       /* of a window that slides over a plane by itself */
 };
 
 /* What the products read. */
@@ -40,6 +46,7 @@ typedef struct cameo_conv_view {
     int64_t joined;             /* so many rows are a panel, with what lies between them; 0: none */
     int packs;                  /* panels are copied wherever they are */
     int even;                   /* a place is summed as in any other panel, few columns too */
+    int sevens;                 /* pairs of panels go by seven products for eight */
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
@@ -49,6 +56,17 @@ static inline __attribute__((unused)) int64_t cameo_conv_width(int64_t all)
 {
     const int64_t fit = CAMEO_CONV_K * CAMEO_CONV_N * 4 / 5 / (all > 0 ? all : 1) / 48 * 48;
     return fit < CAMEO_CONV_N ? CAMEO_CONV_N : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
+}
+
+/* The same where seven products are made of eight: pairs of panels, which with their sums are seven
+ * halves, that stay in the second cache. */
+static inline __attribute__((unused)) int64_t cameo_conv_seven_width(int64_t all)
+{
+    enum { PAIR = 2 * CAMEO_TILE_COLUMNS };
+    const int64_t k = all < CAMEO_CONV_K ? all : CAMEO_CONV_K;
+    const int64_t bytes = CAMEO_CPU_KEPT < CAMEO_CONV_SEVENS ? CAMEO_CPU_KEPT : CAMEO_CONV_SEVENS;
+    const int64_t fit = bytes / (7 * (int64_t)sizeof(float) / 4 * k) / PAIR * PAIR;
+    return fit < PAIR ? PAIR : fit < CAMEO_CONV_WIDE ? fit : CAMEO_CONV_WIDE;
 }
 
 /* Panels that end with rows of the output are read where they are, and lanes behind a row's end are
@@ -134,6 +152,11 @@ static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *
         v->at[0] = 0;
     }
     v->packs = cameo_conv_packs(g, v);
+    v->sevens = g->sevens && CAMEO_STRASSENS;
+    if (v->sevens) {
+        v->width = cameo_conv_seven_width(g->channels * g->taps[0] * g->taps[1] * g->taps[2]);
+        return;
+    }
     v->ends = !v->packs && cameo_conv_ends(g, v);
     if (v->ends && v->out[2] <= v->width) /* rows are not cut */
         v->width -= v->width % v->out[2];

@@ -6,9 +6,10 @@
 #include "cameo_conv.h"
 
 enum {
-    CAMEO_CONV_MANY = 64, /* rows are not few */
-    CAMEO_CONV_EACH = 8,  /* units of columns that a thread has, if there are as many */
-    CAMEO_CONV_DOWN = 8   /* rows of a copy are not few */
+    CAMEO_CONV_MANY = 64,       /* rows are not few */
+    CAMEO_CONV_EACH = 8,        /* units of columns that a thread has, if there are as many */
+    CAMEO_CONV_SEVENS_EACH = 2, /* the same where each makes sums of all weights */
+    CAMEO_CONV_DOWN = 8         /* rows of a copy are not few */
 };
 
 /* What threads share: rows, rows whose panels are made before, or so many columns at a time. */
@@ -24,8 +25,12 @@ static inline __attribute__((unused)) int64_t cameo_conv_unit(const cameo_conv_v
                                                               int64_t threads)
 {
     const int64_t rows = v->ends && v->out[2] <= v->width ? v->out[2] : v->width;
-    const int64_t step = v->joined ? v->joined * v->out[2] : v->ends ? rows : CAMEO_TILE_COLUMNS;
-    const int64_t fit = all / (threads * CAMEO_CONV_EACH) / step * step;
+    const int64_t step = v->joined   ? v->joined * v->out[2]
+                         : v->ends   ? rows
+                         : v->sevens ? 2 * CAMEO_TILE_COLUMNS
+                                     : CAMEO_TILE_COLUMNS;
+    const int64_t each = v->sevens ? CAMEO_CONV_SEVENS_EACH : CAMEO_CONV_EACH;
+    const int64_t fit = all / (threads * each) / step * step;
     return fit < step ? step : fit < v->width ? fit : v->width;
 }
 

@@ -62,9 +62,9 @@ static const ToolOption options[] = {
     [OPT_WINOGRAD] = {"--winograd", "HOW", "tiles of 3x3 convolutions: auto (by cost), 2 or 4"},
     [OPT_NO_WINOGRAD] = {"--no-winograd", NULL, "every product of a convolution by itself"},
     [OPT_NO_SPLIT] = {"--no-split", NULL, "no products of float32 by terms of bfloat16 (AMX)"},
-    [OPT_STRICT] =
-        {"--strict-fp", NULL,
-         "no contraction of multiply and add, no Winograd, no dequantised products in integers"},
+    [OPT_STRICT] = {"--strict-fp", NULL,
+                    "no contraction of multiply and add, no Winograd, no Strassen, no dequantised "
+                    "products in integers"},
     [OPT_PRECISION] = {"--precision", "P",
                        "f32 (as the model is), or as for convert: f16, bf16, "
                        "mixed, f64"},

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "codegen/cpu/pixel_winograd.h"
 #include "codegen/cpu/split_conv.h"
+#include "codegen/cpu/strassen.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/count.h"
 #include "codegen/moves.h"
@@ -47,13 +48,18 @@ static void put_cycles(Json *j, const Conv *c)
             json_put_int(j, winograd_form(c, 2 * i), (int64_t)c->cost[i]);
     if (c->cost[3] > 0)
         json_put_int(j, "terms", (int64_t)c->cost[3]);
+    if (c->cost[4] > 0)
+        json_put_int(j, "Strassen", (int64_t)c->cost[4]);
     json_end_object(j);
 }
 
-static double error_of(const Conv *c, int64_t channels)
+static double error_of(Polys *polys, const Conv *c, int64_t channels)
 {
+    int64_t depth;
     if (c->pixels && c->pixels->tiles)
         return PIXEL_WINOGRAD_ERROR;
+    if (c->sevens)
+        return poly_is_const(conv_depth(polys, c), &depth) ? strassen_error(depth) : 0;
     return c->split ? split_conv_error(c) : winograd_error(c, channels);
 }
 
@@ -70,12 +76,14 @@ static void put_convolutions(Json *j, const Model *m, const Step *s)
             json_put_int(j, "kernel", s->kernel->id);
             json_put_str(j, "output", buffer_at(m->kernels, o->conv->store->buffer)->name);
             json_put_str(j, "form",
-                         str_of(split ? "terms" : winograd_form(o->conv, o->conv->tile)));
+                         str_of(split             ? "terms"
+                                : o->conv->sevens ? "Strassen"
+                                                  : winograd_form(o->conv, o->conv->tile)));
             json_put_int(j, "tile", o->conv->tile);
             if (o->conv->cost[0] > 0)
                 put_cycles(j, o->conv);
             json_key(j, "error_rms");
-            json_num(j, error_of(o->conv, channels));
+            json_num(j, error_of(m->kernels->polys, o->conv, channels));
             json_put_str(j, "layout", o->conv->pixels ? STR("pixels") : STR("planes"));
             json_end_object(j);
         }

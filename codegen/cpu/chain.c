@@ -289,6 +289,15 @@ static bool pack_terms(Module *mod, Kernel *expand, Kernel *last)
     return true;
 }
 
+// A link as a chain computes it.
+static const Conv *directly(Module *mod, const Conv *c)
+{
+    Conv *direct = NEW(mod->arena, Conv);
+    *direct = *c;
+    direct->sevens = false;
+    return direct;
+}
+
 static void join(Chaining *s, Kernel *expand, const Kernel *windows, Kernel *last, bool terms)
 {
     Conv *c = NEW(s->mod->arena, Conv);
@@ -298,10 +307,13 @@ static void join(Chaining *s, Kernel *expand, const Kernel *windows, Kernel *las
     chain->panel = terms ? chain_terms_room(number(c->channels),
                                             depth_of(s->mod->polys, chain_link(expand)), c) /
                                4
-                         : number(buffer_at(s->mod, c->panel)->dims[0]);
+                         : conv_panel_size();
+    if (expand)
+        replace_conv(s->mod, expand, directly(s->mod, chain_link(expand)));
     chain->scratch = chain_scratch(s, chain, c);
     c->chain = chain;
     c->panel = c->shared = 0;
+    c->sevens = false;
     replace_conv(s->mod, last, c);
     kernel_prepend_nodes(s->mod, last, windows);
     if (expand)

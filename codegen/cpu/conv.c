@@ -13,6 +13,7 @@
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
 #include "codegen/cpu/split_conv.h"
+#include "codegen/cpu/strassen.h"
 #include "codegen/cpu/winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
@@ -717,6 +718,7 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
         winograd_choose(c, how);
     split_conv_choose(m->mod, c, how, w->rows, w->k.size);
+    strassen_choose(c, how, w->rows, w->k.size);
     c->copy = c->tile ? c->line && !c->plane : c->copy;
     if (c->copy)
         c->padded = scratch(m, conv_copy_size(m->polys, &m->c));
@@ -728,8 +730,11 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     c->shared = made ? scratch(m, made) : c->shared;
     if (c->tile || c->depthwise || c->split)
         return;
-    c->panel = scratch(m, poly_const(m->polys, CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK));
-    Index shared = conv_shared_size(m->polys, c, w->rows, w->k.size);
+    const int64_t plain = conv_panel_size();
+    const int64_t sevens = c->sevens ? strassen_panel(w->k.size) : 0;
+    c->panel = scratch(m, poly_const(m->polys, sevens > plain ? sevens : plain));
+    // Pairs of panels are seven quarters of what they are made of.
+    Index shared = conv_shared_size(m->polys, c, w->rows, w->k.size * (c->sevens ? 2 : 1));
     c->shared = shared ? scratch(m, shared) : 0;
 }
 

@@ -39,9 +39,11 @@ typedef struct Conv {
     int64_t line;   // places of a window in one line, of which tiles are too; 0: tiles are squares
     bool plane;     // then: lines are the rows of a plane and of its window
     int64_t most;   // tiles of a line, or rows of y, that stay in the second cache
-    double cost[4]; // cycles expected directly, by tiles of 2 and 4, by terms; 0: none allowed
-    uint32_t rank;  // dims of n and t
-    LoopId m, c;    // 0: one
+    bool sevens;    // in seven products for eight (strassen.h)
+    double cost[5]; // cycles expected directly, by tiles of 2 and 4, by terms, in seven products
+                    // for eight; 0: none allowed
+    uint32_t rank; // dims of n and t
+    LoopId m, c;   // 0: one
     LoopId n[CONV_SPACE], t[CONV_SPACE];
     Index out[CONV_SPACE], taps[CONV_SPACE], pad[CONV_SPACE], in[CONV_SPACE], step[CONV_SPACE];
     int64_t stride[CONV_SPACE], dilation[CONV_SPACE];
@@ -89,6 +91,8 @@ Index conv_copy_size(Polys *polys, const Conv *c);
 // Where the weight of row i is, of k, of `size`: for every CONV_K values of k panels of TILE_ROWS
 // rows, each a column of them for every k, the last panel padded with zeros.
 int64_t conv_packed_at(int64_t panels, int64_t size, int64_t i, int64_t k);
+// Elements of the panels of a block's columns, as direct products have them.
+int64_t conv_panel_size(void);
 // Elements of the panels of all columns, for k values of k, where the columns are one block:
 // threads share rows of y then, and make the panels once. NULL: they do not.
 Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k);

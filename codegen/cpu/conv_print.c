@@ -165,9 +165,9 @@ void conv_print_sizes(Printer *p, const Conv *c, const char *name)
                : p->marks      ? repeats_mark(p, MARK_STATIC)
                                : "static ",
                name);
-    print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,",
+    print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,%s",
                size_text(p, c->rows), size_text(p, c->channels), size_text(p, c->channel),
-               size_text(p, c->row), c->copy);
+               size_text(p, c->row), c->copy, c->sevens ? " .sevens = 1," : "");
     conv_print_dims(p, "out", c->out, c->rank, 1);
     conv_print_dims(p, "taps", c->taps, c->rank, 1);
     conv_print_dims(p, "stride", stride, c->rank, 1);
@@ -244,6 +244,25 @@ const char *conv_weights(Printer *p, const Conv *c)
                      : start_of(p, c->w->buffer, linear(p, c->w->buffer, c->w->at));
 }
 
+static const char *form_of(const Conv *c)
+{
+    return c->sevens ? "strassen" : "conv";
+}
+
+// The rows low .. high of a block's columns, up to where some of them end.
+static void print_rows(Printer *p, const Conv *c, const char *low, const char *high, const char *w,
+                       const char *y)
+{
+    const char *of = form_of(c);
+    print_line(p, "cameo_%s_block block;", of);
+    print_line(p, "cameo_%s_start(&image, %s, %s, %s, n0, n1, %s, %s, %s, %s, &block);", of,
+               print_index_bare(p, c->rows), low, high, w, y, print_index_bare(p, c->row),
+               conv_buffer(p, c->panel));
+    print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", low, high);
+    p->indent++;
+    print_line(p, "m1 = cameo_%s_rows_end(&block, m0);", of);
+}
+
 static void print_blocks(Printer *p, const Conv *c, const char *places, const char *x,
                          const char *w, const char *y)
 {
@@ -261,13 +280,8 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
-    print_line(p, "cameo_conv_block block;");
     const char *rows = print_index_bare(p, c->rows);
-    print_line(p, "cameo_conv_start(&image, %s, 0, %s, n0, n1, %s, %s, %s, %s, &block);", rows,
-               rows, w, y, print_index_bare(p, c->row), conv_buffer(p, c->panel));
-    print_line(p, "for (int64_t m0 = 0, m1; m0 < %s; m0 = m1) {", print_index(p, c->rows));
-    p->indent++;
-    print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
+    print_rows(p, c, "0", rows, w, y);
 }
 
 static void print_plan(Printer *p, const Conv *c)
@@ -278,7 +292,11 @@ static void print_plan(Printer *p, const Conv *c)
     }
     if (c->line)
         line_conv_print_plan(p, c);
-    else if (c->cost[0] > 0 && !c->tile)
+    else if (c->sevens)
+        print_line(
+            p, "/* Strassen; cycles expected directly %.0f, in seven products for eight %.0f */",
+            c->cost[0], c->cost[4]);
+    else if (c->cost[0] > 0 && c->cost[4] <= 0 && !c->tile)
         print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
                    winograd_form(c, c->tile), c->cost[0], c->cost[1], c->cost[2]);
     if (c->line && c->tile)
@@ -406,11 +424,22 @@ static int unit_rows(const Conv *c)
     enum { PACKED = 2 * TILE_ROWS, MANY = 4 * TILE_ROWS, ROWS = 512 };
     int64_t rows;
     bool lies = !c->copy;
+    if (c->sevens) // two panels of rows at a time
+        return 2 * TILE_ROWS;
     for (uint32_t i = 0; i < c->rank; i++)
         lies = lies && poly_equals(c->taps[i], 1);
     if (lies)
         return TILE_ROWS;
     return poly_is_const(c->rows, &rows) && rows < ROWS ? PACKED : MANY;
+}
+
+// What threads share: rows whose panels are made before are a single panel, but where two go
+// together.
+static const char *mode_of(Printer *p, const Conv *c, const char *mode)
+{
+    if (!c->sevens)
+        return mode;
+    return str_printf(p->arena, "%s == CAMEO_CONV_ROWS_MADE ? CAMEO_CONV_ROWS : %s", mode, mode).at;
 }
 
 static void print_image(Printer *p, const Conv *c)
@@ -428,7 +457,8 @@ static void print_make_part(Printer *p, const Kernel *k, const Conv *c, const ch
     print_plan(p, c);
     print_image(p, c);
     print_line(p, "image.made = %s;", conv_buffer(p, c->shared));
-    print_line(p, "cameo_conv_make(&image, %s, from, to, %s);", n, conv_buffer(p, c->shared));
+    print_line(p, "cameo_%s_make(&image, %s, from, to, %s);", form_of(c), n,
+               conv_buffer(p, c->shared));
     conv_set_own(p, k, c, false);
     Index each = poly_const(p->mod->polys, COPIED * MADE);
     for (uint32_t i = 0; i < c->rank; i++)
@@ -452,18 +482,12 @@ static bool print_share(Printer *p, const Kernel *k, const Conv *c, Index places
                    conv_buffer(p, c->shared));
     print_line(p,
                "const cameo_conv_cut cut = "
-               "cameo_conv_share(mode, %s, %s, %s, from, to);",
-               rows, print_size(p, unit_rows(c)), n);
+               "cameo_conv_share(%s, %s, %s, %s, from, to);",
+               mode_of(p, c, "mode"), rows, print_size(p, unit_rows(c)), n);
     print_line(p, "for (int64_t n0 = cut.begin, n1; n0 < cut.end; n0 = n1) {");
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, cut.end, image.width);");
-    print_line(p, "cameo_conv_block block;");
-    print_line(p,
-               "cameo_conv_start(&image, %s, cut.low, cut.high, n0, n1, %s, %s, %s, %s, &block);",
-               rows, w, conv_output(p, c), print_index_bare(p, c->row), conv_buffer(p, c->panel));
-    print_line(p, "for (int64_t m0 = cut.low, m1; m0 < cut.high; m0 = m1) {");
-    p->indent++;
-    print_line(p, "m1 = cameo_conv_rows_end(&block, m0);");
+    print_rows(p, c, "cut.low", "cut.high", w, conv_output(p, c));
     conv_set_own(p, k, c, false);
     bool done = !c->epilogue || conv_print_epilogue(p, c);
     for (int i = 0; i < 2; i++) {
@@ -555,12 +579,13 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
         print_make_part(p, k, c, n, depth);
     parts_begin(p, c->panel);
     bool done = c->tile ? print_tile_share(p, k, c) : print_share(p, k, c, places);
-    const char *units = c->tile ? str_printf(p->arena, "cameo_winograd_units(args.mode, %s, %s)",
-                                             tiles_along(p, c, 0), tiles_along(p, c, 1))
-                                      .at
-                                : str_printf(p->arena, "cameo_conv_units(args.mode, %s, %s, %s)",
-                                             rows, print_size(p, unit_rows(c)), n)
-                                      .at;
+    const char *units =
+        c->tile ? str_printf(p->arena, "cameo_winograd_units(args.mode, %s, %s)",
+                             tiles_along(p, c, 0), tiles_along(p, c, 1))
+                      .at
+                : str_printf(p->arena, "cameo_conv_units(%s, %s, %s, %s)",
+                             mode_of(p, c, "args.mode"), rows, print_size(p, unit_rows(c)), n)
+                      .at;
     parts_end(p, units, parts_grain_of(p, work, units));
     parts_around(p, outer, false);
     nest_end(p, outer);

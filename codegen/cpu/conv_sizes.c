@@ -56,6 +56,11 @@ Index conv_copy_size(Polys *polys, const Conv *c)
     return poly_add_const(polys, size, c->line ? 2 * SLACK : SLACK);
 }
 
+int64_t conv_panel_size(void)
+{
+    return CONV_K * (CONV_N * 5 / 4 + TILE_COLUMNS) + SLACK;
+}
+
 Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k)
 {
     int64_t places = 1, size;

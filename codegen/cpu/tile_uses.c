@@ -26,6 +26,7 @@ static void add_kernel(Arena *a, const Override *o, TileUses *u)
         use = (TileUse){c->bytes ? TILES_OF_WINDOWS : TILES_OF_FLOATS, known(c->rows), TILE_ANY};
     if (c && c->tile) // windows are padded to whole tiles
         use.rows = TILE_ROWS;
+    u->sevens |= c && c->sevens;
     if (!c || !c->depthwise)
         vec_push(a, u, use);
     if (c && c->chain && c->chain->expand)
@@ -52,7 +53,7 @@ TileUses tile_uses(Arena *a, const Step *s)
 
 TileUses tile_uses_all(Arena *a)
 {
-    TileUses u = {0};
+    TileUses u = {.sevens = true};
     for (TileTable t = TILES_OF_FLOATS; t <= TILES_OF_WINDOWS; t++)
         vec_push(a, &u, ((TileUse){t, TILE_ANY, TILE_ANY}));
     return u;

@@ -8,7 +8,7 @@
 // So many sums that the latency of multiply-and-add is hidden (4 cycles, two of them each cycle:
 // 8), and as many as registers hold beside the vectors and one broadcast number.
 
-#include "codegen/cpu/tiles.h"
+#include "codegen/cpu/strassen.h"
 
 enum { LINE = 64 }; // bytes that come from memory together
 
@@ -362,7 +362,7 @@ static void print_strip_end(Buf *out, const TileTarget *t)
 
 // The sums of a strip's tile; ask: what is done beside each value of k. Vectors of b are held: with
 // as many sums as registers gcc would read each again for each row.
-static void print_strip_sums(Buf *out, const TileTarget *t, const char *ask)
+void tile_print_strip_sums(Buf *out, const TileTarget *t, const char *ask)
 {
     const int rows = t->rows, vectors = t->vectors;
     buf_printf(out, "        const float *x = rows, *y = b;\n        cameo_vec ");
@@ -421,8 +421,8 @@ static void print_strip(Buf *out, const TileTarget *t)
                "    const int64_t beside = down ? %d * ldc : %d;\n"
                "    for (int64_t row = down - 1; tiles > 0; tiles--) {\n",
                rows, width);
-    print_strip_sums(out, t,
-                     "            __builtin_prefetch(ask, 0, 2);\n            ask += along;\n");
+    tile_print_strip_sums(
+        out, t, "            __builtin_prefetch(ask, 0, 2);\n            ask += along;\n");
     buf_printf(out, "        along = 0;\n");
     print_strip_end(out, t);
     buf_printf(out,
@@ -450,7 +450,7 @@ static void print_sums_strip(Buf *out, const TileTarget *t)
                "        for (int64_t line = 0; line < lines; line++, next += %d)\n"
                "            __builtin_prefetch(next, 0, 2);\n",
                t->rows, t->vectors, LINE / 4);
-    print_strip_sums(out, t, "");
+    tile_print_strip_sums(out, t, "");
     for (int added = 1; added >= 0; added--) {
         buf_printf(out, added ? "        if (more) {\n" : "        } else {\n");
         for (int i = 0; i < t->rows; i++) {
@@ -713,6 +713,8 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     }
     if (t->lanes >= 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors)) {
         print_strip(out, t);
+        if (uses->sevens)
+            strassen_print_tile(out, t);
         if (t->lanes == 8)
             print_sums_strip(out, t);
     }
