@@ -1,6 +1,6 @@
 /* SiLU of rows of numbers: where the processor has the instructions, 2^n comes of a table of its
  * sixteenths or eighths, numbers that are far are looked for and not clipped, and with AVX-512
- * there is no division. Otherwise each number is cameo_silu_f32's. */
+ * there is no division where that takes longer. Otherwise each number is cameo_silu_f32's. */
 #ifndef CAMEO_SILU_H
 #define CAMEO_SILU_H
 
@@ -10,8 +10,10 @@
 
 #if defined CAMEO_ROUNDS_ONCE && defined __AVX512F__ && defined __AVX512DQ__
 #define CAMEO_SILU_LANES 16
+#define CAMEO_SILU_VECTORS 6 /* beside one another */
 #elif defined CAMEO_ROUNDS_ONCE && defined __AVX2__
 #define CAMEO_SILU_LANES 8
+#define CAMEO_SILU_VECTORS 4
 #endif
 
 #ifdef CAMEO_SILU_LANES
@@ -60,27 +62,32 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n
     return power;
 }
 
-/* x / d by the reciprocal within 2^-14 and what that leaves of x. -0 stays so. */
+/* x / d: where the processor divides beside other operations (processors.def) it does, else by the
+ * reciprocal within 2^-14 and what that leaves of x. -0 stays so. */
 CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d)
 {
+#if defined CAMEO_CPU_QUOTIENTS && CAMEO_CPU_QUOTIENTS
+    return x / d;
+#else
     cameo_silu_vec r;
     __asm__("vrcp14ps %1, %0" : "=v"(r) : "v"(d));
     const cameo_silu_vec q = x * r;
     return cameo_joined_from(cameo_joined_sub(q, d, x), r, q);
+#endif
 }
 
 /* Is any of so many vectors far? A NaN may be said to be. */
 CAMEO_IN_LOOP int cameo_silu_any_far(const cameo_silu_vec *x, const int vectors)
 {
     const cameo_silu_vec far = (cameo_silu_vec){0} + CAMEO_SILU_FAR;
-    cameo_silu_vec size = x[0], other = x[vectors > 2 ? 2 : 0];
+    cameo_silu_vec size = x[0], other = x[vectors > 1];
     uint16_t any;
     /* of each pair the greater size; a NaN or a number */
-    __asm__("vrangeps $11, %1, %0, %0" : "+v"(size) : "v"(x[vectors > 1]));
-    if (vectors > 2) {
-        __asm__("vrangeps $11, %1, %0, %0" : "+v"(other) : "v"(x[3]));
-        __asm__("vrangeps $11, %1, %0, %0" : "+v"(size) : "v"(other));
+    for (int i = 2; i < vectors; i += 2) {
+        __asm__("vrangeps $11, %1, %0, %0" : "+v"(size) : "v"(x[i]));
+        __asm__("vrangeps $11, %1, %0, %0" : "+v"(other) : "v"(x[i + 1]));
     }
+    __asm__("vrangeps $11, %1, %0, %0" : "+v"(size) : "v"(other));
     __asm__("vcmpps $21, %2, %1, %0" : "=Yk"(any) : "v"(size), "v"(far));
     return any != 0;
 }
@@ -156,18 +163,29 @@ CAMEO_IN_LOOP void cameo_silu_store(float *y, int64_t n, cameo_silu_vec x)
 }
 #endif
 
-/* x / (1 + e^-x) of what is not far: e^-x = 2^n * (1 + p), n a number of steps and p the polynomial
- * of the rest f. Within 2.5 units in the last place. */
-CAMEO_IN_LOOP cameo_silu_vec cameo_silu_near(cameo_silu_vec x)
+/* Of so many vectors x / (1 + e^-x), none being far: e^-x = 2^n * (1 + p), n a number of steps and
+ * p the polynomial of the rest f. Within 2.5 units in the last place. Each operation is one of all
+ * vectors before the next: those of one vector wait for each other, and a processor's queues hold
+ * few vectors' operations. */
+CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors)
 {
     const cameo_silu_vec zero = {0}, shift = zero + CAMEO_SILU_SHIFT, one = zero + 1.0f;
-    const cameo_silu_vec t = cameo_joined_add(zero - 0x1.715476p0f, x, shift), n = t - shift;
-    cameo_silu_vec f = cameo_joined_sub(zero - 0x1.715476p0f, x, n);
-    f = cameo_joined_add(zero - 0x1.4ae0c0p-26f, x, f);
-    cameo_silu_vec p = cameo_joined_add(zero + CAMEO_SILU_THIRD, f, zero + CAMEO_SILU_SECOND);
-    p = cameo_joined_add(p, f, zero + 0.693147182f) * f;
-    const cameo_silu_vec power = cameo_silu_power(t, n);
-    return cameo_silu_over(x, power + cameo_joined_add(p, power, one));
+    const cameo_silu_vec steps = zero - 0x1.715476p0f;
+    cameo_silu_vec t[CAMEO_SILU_VECTORS], n[CAMEO_SILU_VECTORS], f[CAMEO_SILU_VECTORS];
+    cameo_silu_vec p[CAMEO_SILU_VECTORS];
+#define CAMEO_EACH_VECTOR _Pragma("GCC unroll 6") for (int i = 0; i < vectors; i++)
+    CAMEO_EACH_VECTOR t[i] = cameo_joined_add(steps, x[i], shift);
+    CAMEO_EACH_VECTOR n[i] = t[i] - shift;
+    CAMEO_EACH_VECTOR f[i] = cameo_joined_sub(steps, x[i], n[i]);
+    CAMEO_EACH_VECTOR f[i] = cameo_joined_add(zero - 0x1.4ae0c0p-26f, x[i], f[i]);
+    CAMEO_EACH_VECTOR n[i] = cameo_silu_power(t[i], n[i]);
+    CAMEO_EACH_VECTOR p[i] =
+        cameo_joined_add(zero + CAMEO_SILU_THIRD, f[i], zero + CAMEO_SILU_SECOND);
+    CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], f[i], zero + 0.693147182f);
+    CAMEO_EACH_VECTOR p[i] = p[i] * f[i];
+    CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], n[i], one);
+    CAMEO_EACH_VECTOR x[i] = cameo_silu_over(x[i], n[i] + p[i]);
+#undef CAMEO_EACH_VECTOR
 }
 
 /* Of a vector of which one number is far: the others are what they are among others. */
@@ -176,7 +194,9 @@ static __attribute__((noinline, unused)) void cameo_silu_far(float *y)
     float near[CAMEO_SILU_LANES];
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
         near[i] = fabsf(y[i]) < CAMEO_SILU_FAR ? y[i] : 0.0f;
-    *(cameo_silu_vec *)near = cameo_silu_near(*(const cameo_silu_vec *)near);
+    cameo_silu_vec x = *(const cameo_silu_vec *)near;
+    cameo_silu_near(&x, 1);
+    *(cameo_silu_vec *)near = x;
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
         y[i] = fabsf(y[i]) < CAMEO_SILU_FAR ? near[i] : cameo_silu_f32(y[i]);
 }
@@ -184,7 +204,7 @@ static __attribute__((noinline, unused)) void cameo_silu_far(float *y)
 /* Of some vectors, so many that the test is little beside them. */
 CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const int vectors)
 {
-    cameo_silu_vec x[4];
+    cameo_silu_vec x[CAMEO_SILU_VECTORS];
     for (int i = 0; i < vectors; i++)
         x[i] = *(const cameo_silu_vec *)(y + CAMEO_SILU_LANES * i);
     if (__builtin_expect(cameo_silu_any_far(x, vectors), 0)) {
@@ -192,15 +212,18 @@ CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const int vectors)
             cameo_silu_far(y + CAMEO_SILU_LANES * i);
         return;
     }
+    cameo_silu_near(x, vectors);
     for (int i = 0; i < vectors; i++)
-        *(cameo_silu_vec *)(y + CAMEO_SILU_LANES * i) = cameo_silu_near(x[i]);
+        *(cameo_silu_vec *)(y + CAMEO_SILU_LANES * i) = x[i];
 }
 
 CAMEO_IN_LOOP void cameo_silu_row(float *y, int64_t n)
 {
-    enum { LANES = CAMEO_SILU_LANES };
+    enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_SILU_VECTORS * LANES };
     int64_t i = 0;
-    for (; n - i >= 4 * LANES; i += 4 * LANES)
+    for (; n - i >= ALL; i += ALL)
+        cameo_silu_vectors(y + i, CAMEO_SILU_VECTORS);
+    for (; CAMEO_SILU_VECTORS > 4 && n - i >= 4 * LANES; i += 4 * LANES)
         cameo_silu_vectors(y + i, 4);
     for (; n - i >= LANES; i += LANES)
         cameo_silu_vectors(y + i, 1);

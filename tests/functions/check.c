@@ -9,7 +9,7 @@
 //
 // --all takes all 2^32 floats, in two builds: without and with multiply-and-add. Otherwise each of
 // the 512 pairs of sign and exponent has N mantissas: its ends, and others from a fixed sequence.
-// --build takes one build alone: plain, strict, fma or wide.
+// --build takes one build alone: plain, strict, fma, wide or divided.
 
 #include "tests/functions/functions.h"
 
@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 4096, MAX_BUILDS = 4, MAX_JOBS = 256 };
+enum { BLOCK = 4096, MAX_BUILDS = 5, MAX_JOBS = 256 };
 
 typedef struct Function {
     const char *name;
@@ -263,8 +263,10 @@ static void add_builds(Work *w, const char *only)
     if (!fma)
         return;
     add_build(w, &build_fma, only, !wide || w->samples);
-    if (wide)
+    if (wide) {
         add_build(w, &build_wide, only, true);
+        add_build(w, &build_divided, only, w->samples);
+    }
     add_build(w, &build_strict, only, w->samples);
 #else
     add_build(w, &build_strict, only, true);
