@@ -1,6 +1,7 @@
-/* SiLU of rows of numbers: where the processor has the instructions, 2^n comes of a table of its
- * sixteenths or eighths, numbers that are far are looked for and not clipped, and with AVX-512
- * there is no division where that takes longer. Otherwise each number is cameo_silu_f32's. */
+/* SiLU of rows of numbers, and what is added to it: where the processor has the instructions, 2^n
+ * comes of a table of its sixteenths or eighths, numbers that are far are looked for and not
+ * clipped, and with AVX-512 there is no division where that takes longer. Otherwise each number is
+ * cameo_silu_f32's. */
 #ifndef CAMEO_SILU_H
 #define CAMEO_SILU_H
 
@@ -189,7 +190,7 @@ CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors)
 }
 
 /* Of a vector of which one number is far: the others are what they are among others. */
-static __attribute__((noinline, unused)) void cameo_silu_far(float *y)
+static __attribute__((noinline, unused)) void cameo_silu_far(float *y, const float *added)
 {
     float near[CAMEO_SILU_LANES];
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
@@ -198,49 +199,61 @@ static __attribute__((noinline, unused)) void cameo_silu_far(float *y)
     cameo_silu_near(&x, 1);
     *(cameo_silu_vec *)near = x;
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
-        y[i] = fabsf(y[i]) < CAMEO_SILU_FAR ? near[i] : cameo_silu_f32(y[i]);
+        y[i] = (fabsf(y[i]) < CAMEO_SILU_FAR ? near[i] : cameo_silu_f32(y[i])) +
+               (added ? added[i] : -0.0f);
 }
 
-/* Of some vectors, so many that the test is little beside them. */
-CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const int vectors)
+/* Of some vectors, so many that the test is little beside them, with `added` (NULL: nothing). */
+CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const float *added, const int vectors)
 {
     cameo_silu_vec x[CAMEO_SILU_VECTORS];
     for (int i = 0; i < vectors; i++)
         x[i] = *(const cameo_silu_vec *)(y + CAMEO_SILU_LANES * i);
     if (__builtin_expect(cameo_silu_any_far(x, vectors), 0)) {
         for (int i = 0; i < vectors; i++)
-            cameo_silu_far(y + CAMEO_SILU_LANES * i);
+            cameo_silu_far(y + CAMEO_SILU_LANES * i, added ? added + CAMEO_SILU_LANES * i : NULL);
         return;
     }
     cameo_silu_near(x, vectors);
-    for (int i = 0; i < vectors; i++)
+    for (int i = 0; i < vectors; i++) {
+        if (added)
+            x[i] += *(const cameo_silu_vec *)(added + CAMEO_SILU_LANES * i);
         *(cameo_silu_vec *)(y + CAMEO_SILU_LANES * i) = x[i];
+    }
 }
 
-CAMEO_IN_LOOP void cameo_silu_row(float *y, int64_t n)
+CAMEO_IN_LOOP void cameo_silu_row_with(float *y, const float *added, int64_t n)
 {
     enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_SILU_VECTORS * LANES };
     int64_t i = 0;
     for (; n - i >= ALL; i += ALL)
-        cameo_silu_vectors(y + i, CAMEO_SILU_VECTORS);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, CAMEO_SILU_VECTORS);
     for (; CAMEO_SILU_VECTORS > 4 && n - i >= 4 * LANES; i += 4 * LANES)
-        cameo_silu_vectors(y + i, 4);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, 4);
     for (; n - i >= LANES; i += LANES)
-        cameo_silu_vectors(y + i, 1);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, 1);
     if (i == n)
         return;
-    float last[LANES];
+    float last[LANES], beside[LANES];
     *(cameo_silu_vec *)last = cameo_silu_load(y + i, n - i);
-    cameo_silu_vectors(last, 1);
+    if (added)
+        *(cameo_silu_vec *)beside = cameo_silu_load(added + i, n - i);
+    cameo_silu_vectors(last, added ? beside : NULL, 1);
     cameo_silu_store(y + i, n - i, *(const cameo_silu_vec *)last);
 }
 #else
-CAMEO_IN_LOOP void cameo_silu_row(float *y, int64_t n)
+CAMEO_IN_LOOP void cameo_silu_row_with(float *y, const float *added, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        y[i] = cameo_silu_f32(y[i]);
+        y[i] = cameo_silu_f32(y[i]) + (added ? added[i] : -0.0f);
 }
 #endif
+
+/* n neighbours of a row. */
+CAMEO_IN_LOOP void cameo_silu_row(float *y, int64_t n)
+{
+    cameo_silu_row_with(y, NULL, n);
+}
 
 /* n neighbours in each of `rows` rows of y, `row` apart. */
 static __attribute__((noinline, unused)) void cameo_silu_rows(float *y, int64_t rows, int64_t row,
@@ -248,6 +261,16 @@ static __attribute__((noinline, unused)) void cameo_silu_rows(float *y, int64_t 
 {
     for (int64_t r = 0; r < rows; r++)
         cameo_silu_row(y + r * row, n);
+}
+
+/* And what lies in `added` as they do. */
+static __attribute__((noinline, unused)) void cameo_silu_rows_with(float *restrict y,
+                                                                   const float *restrict added,
+                                                                   int64_t rows, int64_t row,
+                                                                   int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++)
+        cameo_silu_row_with(y + r * row, added + r * row, n);
 }
 
 #endif

@@ -110,6 +110,16 @@ static const Expr *behind_silu(Module *mod, const Curve *c, bool *nothing)
     return s.found && s.alone ? rest : NULL;
 }
 
+// Is `rest`, what is done to SiLU's results, a sum with what lies as they do?
+static bool is_sum(const Curve *c, const Expr *rest)
+{
+    if (!rest || rest->kind != EX_BINARY || rest->op != B_ADD || rest->dtype != DT_F32 ||
+        rest->a->kind != EX_LOAD || rest->b->kind != EX_LOAD)
+        return false;
+    const BufferId a = rest->a->buffer, b = rest->b->buffer;
+    return (a == c->y && b == c->added) || (a == c->added && b == c->y);
+}
+
 // ---- printing ----------------------------------------------------------------------------------
 
 const char *curve_name(Printer *p, int link)
@@ -147,15 +157,18 @@ void curve_print(Printer *p, const Curve *c, int link)
     const char *name = curve_name(p, link);
     bool nothing;
     const Expr *rest = behind_silu(p->mod, c, &nothing);
-    if (!rest || !nothing)
+    const bool sum = is_sum(c, rest), lanes = !rest || (!nothing && !sum);
+    if (lanes)
         print_lanes(p, c, rest ? rest : c->value, name);
     print_line(p,
                "static void %s(float *y, const float *added, int64_t rows, int64_t row, int64_t n)",
                name);
     print_line(p, "{");
-    if (rest)
+    if (sum)
+        print_line(p, "    cameo_silu_rows_with(y, added, rows, row, n);");
+    else if (rest)
         print_line(p, "    cameo_silu_rows(y, rows, row, n);");
-    if (!rest || !nothing)
+    if (lanes)
         print_line(p, "    cameo_curve_rows(%s_of, y, %s, rows, row, n);", name,
                    c->adds ? "added" : "NULL");
     print_line(p, "    (void)added;");
