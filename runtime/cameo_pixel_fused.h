@@ -289,6 +289,8 @@ cameo_pixel_fused_silu(int height, int vectors,
     for (int v = 0; v < vectors; v++) {
         scale[v] = e->scale ? *(const cameo_pixel_floats *)(e->scale + 16 * v) : scale[v];
         bias[v] = e->bias ? *(const cameo_pixel_floats *)(e->bias + 16 * v) : bias[v];
+        scale[v] *= CAMEO_PIXEL_SILU_BY;
+        bias[v] *= CAMEO_PIXEL_SILU_BY;
     }
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++) {

@@ -371,6 +371,10 @@ cameo_pixel_winograd_end_of(const cameo_pixel_winograd *c, cameo_pixel_winograd_
             ends[v].bias = *(const cameo_pixel_floats *)(e->bias + 16 * v);
         if (e->by)
             ends[v].by = *(const cameo_pixel_floats *)(e->by + 16 * v);
+        if (how == CAMEO_PIXEL_WINOGRAD_SILU) {
+            ends[v].scale *= CAMEO_PIXEL_SILU_BY;
+            ends[v].bias *= CAMEO_PIXEL_SILU_BY;
+        }
     }
     for (int64_t t = 0; t < n; t++, sums += CAMEO_PIXEL_PANEL) {
         const int64_t i = (tile + t) / across * 2, j = (tile + t) % across * 2;
