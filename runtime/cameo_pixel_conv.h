@@ -19,8 +19,8 @@ enum {
     CAMEO_PIXEL = 64,         /* bytes of a pixel */
     CAMEO_PIXEL_TILE = 16,    /* places of a tile, words of a pixel */
     CAMEO_PIXEL_PANEL = 32,   /* columns of a panel of weights */
-    CAMEO_PIXEL_TILES = 8,    /* of a unit, where it has all channels of the output; */
-    CAMEO_PIXEL_MANY = 64,    /* where it has a block of them */
+    CAMEO_PIXEL_TILES = 8,    /* that all channels of the output pass together; */
+    CAMEO_PIXEL_MANY = 64,    /* that a block of them passes */
     CAMEO_PIXEL_KEPT = 524288 /* bytes of weights that stay in a cache from unit to unit */
 };
 
@@ -50,16 +50,16 @@ typedef struct cameo_pixel_turn {
     int64_t block, tile, last, first;
 } cameo_pixel_turn;
 
-/* What is multiplied: of unit u tiles t0 .. t1 of blocks b0 .. b1. Unit `from` was the first one.
- */
+/* What is multiplied: from unit u on, up to unit `next`, tiles t0 .. t1 of blocks b0 .. b1. Unit
+ * `from` was the first one, and they end before `end`. */
 typedef struct cameo_pixel_cut {
-    int64_t from, u, t0, t1, b0, b1;
+    int64_t from, u, next, end, t0, t1, b0, b1;
     const char *x, *w;
     const int64_t *at; /* where the pixels of each step of k begin, in bytes */
     char *sums;        /* of a turn, or of two: for each place those of a block */
     int64_t ahead;     /* bytes to the panels that are asked for meanwhile, 0: none */
-    /* where turns overlap: units end before `end`, of u one of its turns is multiplied */
-    int64_t end, half;         /* half: 0 or 1, which half of the sums is its own */
+    /* where turns overlap: one of those of u is multiplied */
+    int64_t half;              /* half: 0 or 1, which half of the sums is its own */
     cameo_pixel_turn turns[2]; /* by halves: nothing is copied, which would wait for its stores */
     /* what is left of it: steps of a panel, panels; what is read and written next, and how many
      * steps are done between two pieces of the turn before it, which has two or more */
@@ -111,15 +111,17 @@ cameo_pixel_conv_plan(const cameo_pixel_conv *sizes)
     return c;
 }
 
-static inline __attribute__((unused)) int64_t cameo_pixel_groups(const cameo_pixel_conv *c)
+/* Turns of a block: two tiles, the last one may be a single. */
+static inline __attribute__((unused)) int64_t cameo_pixel_turns(const cameo_pixel_conv *c)
 {
-    const int64_t most = c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES;
-    return (c->tiles + most - 1) / most;
+    return (c->tiles + 1) / 2;
 }
 
+/* A unit is a turn, of a block or of all: what threads share is as fine as that, so that their
+ * shares of few places are alike. Neighbours that one of them has are done together. */
 static inline __attribute__((unused)) int64_t cameo_pixel_units(const cameo_pixel_conv *c)
 {
-    return cameo_pixel_groups(c) * (c->by_blocks ? c->blocks : 1);
+    return cameo_pixel_turns(c) * (c->by_blocks ? c->blocks : 1);
 }
 
 /* Where the pixels of place i, j of the window begin in plane p, in bytes behind the first ones. */
@@ -171,23 +173,23 @@ static inline __attribute__((unused)) void cameo_pixel_end(void)
 #endif
 }
 
-/* Unit cut->u. Where it is the first one of a thread, weights are in no cache of its core. Those of
- * the next block come while one is multiplied for the first time, and when all are done for the
- * last time what lies behind them: the next kernel's. */
+/* Unit cut->u and those behind it that are done with it. Where it is the first one of a thread,
+ * weights are in no cache of its core. Those of the next block come while one is multiplied for the
+ * first time, and when all are done for the last time what lies behind them: the next kernel's. */
 static __attribute__((noinline, unused)) void cameo_pixel_unit(const cameo_pixel_conv *c,
                                                                cameo_pixel_cut *cut)
 {
-    const int64_t u = cut->u;
-    const int64_t most = c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES;
-    const int64_t groups = cameo_pixel_groups(c), group = u % groups;
+    const int64_t u = cut->u, most = (c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES) / 2;
+    const int64_t turns = cameo_pixel_turns(c), turn = u % turns;
+    const int64_t some = cut->end - u < most ? cut->end - u : most;
+    const int64_t after = turn + some < turns ? turn + some : turns;
     const int64_t block = c->steps * c->columns * CAMEO_PIXEL;
-    cut->b0 = c->by_blocks ? u / groups : 0;
+    cut->next = u + after - turn;
+    cut->b0 = c->by_blocks ? u / turns : 0;
     cut->b1 = c->by_blocks ? cut->b0 + 1 : c->blocks;
-    cut->t0 = group * most;
-    cut->t1 = c->tiles - cut->t0 < most ? c->tiles : cut->t0 + most;
-    cut->ahead = u == cut->from || c->by_blocks ? block
-                 : group == groups - 1          ? c->blocks * block
-                                                : 0;
+    cut->t0 = 2 * turn;
+    cut->t1 = 2 * after < c->tiles ? 2 * after : c->tiles;
+    cut->ahead = u == cut->from || c->by_blocks ? block : after == turns ? c->blocks * block : 0;
 }
 
 /* Places before those of tile t that it has too. */
@@ -521,7 +523,7 @@ cameo_pixel_next(const cameo_pixel_conv *c, cameo_pixel_cut *cut)
         tile = cut->t0;
         block++;
     }
-    if (block == cut->b1 && ++cut->u < cut->end) {
+    if (block == cut->b1 && (cut->u = cut->next) < cut->end) {
         cameo_pixel_unit(c, cut);
         block = cut->b0;
         tile = cut->t0;

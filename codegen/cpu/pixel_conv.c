@@ -639,7 +639,8 @@ static void print_turns(Printer *p, const Conv *conv, const char *from, const ch
         print_line(p, "cameo_pixel_keep_none(&kept);");
         print_line(p, "#endif");
     }
-    print_line(p, "for (cut.u = cut.from = %s; cut.u < %s; cut.u++) {", from, to);
+    print_line(p, "cut.end = %s;", to);
+    print_line(p, "for (cut.u = cut.from = %s; cut.u < cut.end; cut.u = cut.next) {", from);
     p->indent++;
     print_line(p, "cameo_pixel_unit(&h, &cut);");
     print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++)", c->block, c->block, c->block);
