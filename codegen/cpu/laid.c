@@ -89,22 +89,23 @@ Stmt *laid_blank(Module *mod, const Laid *v)
     return s;
 }
 
-// Loops over `around` lines of one side and the other, all of a line; or the same of columns.
-static Stmt *border_side(Module *mod, const Laid *v, uint32_t dim, const Expr *value)
+// Loops over the border's lines of one side and the other, all of a line, of block vars[1] of image
+// vars[0]; or the same of columns.
+static Stmt *border_side(Module *mod, const Laid *v, uint32_t dim, LoopId *vars, const Expr *value)
 {
     Polys *polys = mod->polys;
     const Buffer *buf = buffer_at(mod, v->in[PIXELS]);
-    LoopId vars[LAID_RANK + 1];
     Index *low = NEWS(mod->arena, Index, LAID_RANK + 1),
           *high = NEWS(mod->arena, Index, LAID_RANK + 1);
     for (uint32_t i = 0; i < LAID_RANK + 1; i++) {
-        vars[i] = loop_new(polys, i == dim ? poly_const(polys, v->border) : buf->dims[i]);
+        if (i >= 2)
+            vars[i] = loop_new(polys, i == dim ? poly_const(polys, v->border) : buf->dims[i]);
         low[i] = high[i] = poly_loop(polys, vars[i]);
     }
     high[dim] = poly_add_const(polys, low[dim], v->border + v->dims[dim]);
     Stmt *s = new_store(mod, v->in[PIXELS], LAID_RANK + 1, low, value);
     s->next = new_store(mod, v->in[PIXELS], LAID_RANK + 1, high, value);
-    for (uint32_t i = LAID_RANK + 1; i > 0; i--)
+    for (uint32_t i = LAID_RANK + 1; i > 2; i--)
         s = laid_loop(mod, vars[i - 1], s);
     return s;
 }
@@ -114,7 +115,10 @@ Stmt *laid_border(Module *mod, const Laid *v)
     const DType t = buffer_at(mod, v->in[PIXELS])->dtype;
     const Expr *value =
         v->around ? expr_cast(mod, t, v->around, false) : expr_const(mod, t, (Scalar){0});
-    Stmt *body = border_side(mod, v, 2, value);
-    body->next = border_side(mod, v, 3, value);
-    return body;
+    const Buffer *buf = buffer_at(mod, v->in[PIXELS]);
+    LoopId vars[LAID_RANK + 1] = {loop_new(mod->polys, buf->dims[0]),
+                                  loop_new(mod->polys, buf->dims[1])};
+    Stmt *body = border_side(mod, v, 2, vars, value);
+    body->next = border_side(mod, v, 3, vars, value);
+    return laid_loop(mod, vars[0], laid_loop(mod, vars[1], body));
 }
