@@ -163,7 +163,7 @@ static uint32_t list_parts(const Wants *w, const char **parts)
     if (w->pixel_tiles)
         parts[n++] = "cameo_pixel_winograd.h";
     if (w->planes)
-        parts[n++] = "cameo_pixel_windows.h";
+        parts[n++] = "cameo_pixel_bands.h", parts[n++] = "cameo_pixel_windows.h";
     if (w->halves)
         parts[n++] = "cameo_half.h";
     n = add_convolutions(w, parts, n);
@@ -280,8 +280,8 @@ void products_define(const EmitOptions *o, const Apart *apart, const Buf *out)
 
 void products_emit(const Module *mod, Arena *scratch, const EmitOptions *o, Buf *out, Apart *apart)
 {
-    static const char *const byte_windows[] = {"cameo_pixel_bytes.h", "cameo_pixel_byte_windows.h",
-                                               NULL};
+    static const char *const byte_windows[] = {"cameo_pixel_bytes.h", "cameo_pixel_bands.h",
+                                               "cameo_pixel_byte_windows.h", NULL};
     const char *parts[MAX_PARTS + 1];
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     Wants w = wants_of(mod->steps);

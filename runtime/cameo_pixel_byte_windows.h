@@ -11,6 +11,7 @@
 #ifndef CAMEO_PIXEL_BYTE_WINDOWS_H
 #define CAMEO_PIXEL_BYTE_WINDOWS_H
 
+#include "cameo_pixel_bands.h"
 #include "cameo_pixel_bytes.h"
 
 enum {
@@ -40,7 +41,7 @@ typedef struct cameo_pixel_byte_tiles {
     cameo_pixel_byte_tile *many[2], *one[2];
 } cameo_pixel_byte_tiles;
 
-/* A unit is a row of a block of channels. */
+/* A unit is a row of a block of channels (cameo_pixel_band). */
 static inline __attribute__((unused)) int64_t
 cameo_pixel_byte_units(const cameo_pixel_byte_windows *h)
 {

@@ -6,6 +6,7 @@
 #ifndef CAMEO_PIXEL_WINDOWS_H
 #define CAMEO_PIXEL_WINDOWS_H
 
+#include "cameo_pixel_bands.h"
 #include "cameo_pixel_conv.h"
 
 #if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)
@@ -30,7 +31,7 @@ typedef struct cameo_pixel_window_tiles {
     cameo_pixel_window_tile *many, *one;
 } cameo_pixel_window_tiles;
 
-/* A unit is a row of a block of channels. */
+/* A unit is a row of a block of channels (cameo_pixel_band). */
 static inline __attribute__((unused)) int64_t
 cameo_pixel_windows_units(const cameo_pixel_windows *h)
 {

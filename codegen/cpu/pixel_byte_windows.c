@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/pixel_bytes.h"
+#include "codegen/cpu/pixel_windows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -304,7 +305,7 @@ void pixel_byte_windows_print_units(Printer *p, const Conv *conv, const char *fr
                name, MANY, last, MANY, name, last);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
-    print_line(p, "const int64_t i%u = u / h.rows, i%u = u %% h.rows;", c->block, c->n[0]);
+    pixel_windows_print_unit(p, c);
     if (c->ends)
         print_ends(p, conv);
     else

@@ -284,6 +284,12 @@ static void print_ends(Printer *p, const Conv *conv, const char *from)
     print_line(p, "#endif");
 }
 
+void pixel_windows_print_unit(Printer *p, const PixelConv *c)
+{
+    print_line(p, "int64_t i%u, i%u;", c->block, c->n[0]);
+    print_line(p, "cameo_pixel_band(h.blocks, h.rows, u, &i%u, &i%u);", c->block, c->n[0]);
+}
+
 void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
@@ -299,7 +305,7 @@ void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, c
     print_line(p, "static const cameo_pixel_window_tiles tiles = {%s_%d, %s_1};", name, MANY, name);
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
-    print_line(p, "const int64_t i%u = u / h.rows, i%u = u %% h.rows;", c->block, c->n[0]);
+    pixel_windows_print_unit(p, c);
     const PixelFinish *f = c->finish;
     if (f && !f->silu && !f->added && !c->part)
         print_ends(p, conv, from_x);

@@ -16,6 +16,8 @@ bool pixel_windows_any(const Step *s); // are there such kernels?
 void pixel_windows_tiles(Buf *out, const Step *s);
 // The declaration of what all units share; then units from .. to, with what surrounds their sums.
 void pixel_windows_print_begin(Printer *p, const Conv *c);
+// Inside of a loop over units u: the block and the row of one.
+void pixel_windows_print_unit(Printer *p, const PixelConv *c);
 void pixel_windows_print_units(Printer *p, const Conv *c, const char *from, const char *to);
 
 #endif
