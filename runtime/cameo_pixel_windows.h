@@ -2,7 +2,8 @@
  * cameo_pixel_conv.h) of bfloat16. Lanes are channels, so a weight is a vector, and neighbours in a
  * row of the output share the pixels that their windows share. The functions that are printed for a
  * width of window (codegen/cpu/pixel_windows.c) do it for CAMEO_PIXEL_WINDOWS of them, or for one.
- * Sums are float32, in the order of the window. */
+ * Sums are float32, in the order of the window; where vectors multiply words, of two lines at once.
+ */
 #ifndef CAMEO_PIXEL_WINDOWS_H
 #define CAMEO_PIXEL_WINDOWS_H
 
@@ -24,6 +25,7 @@ typedef struct cameo_pixel_windows {
     int64_t rows, row;             /* of the output */
     int64_t taps[2], stride[2];
     int64_t dilation, origin; /* of rows; pixels before the first window */
+    int pairs; /* weights of two lines are words */
 } cameo_pixel_windows;
 
 /* `many` for CAMEO_PIXEL_WINDOWS neighbours, `one` for each by itself. */
@@ -58,7 +60,8 @@ cameo_pixel_windows_sums(const cameo_pixel_windows *h, const cameo_pixel_window_
     const int64_t line = h->dilation * h->across * CAMEO_PIXEL;
     const int64_t first = (block * h->lines + row * h->stride[0]) * h->across + h->origin;
     const char *from = (const char *)x + first * CAMEO_PIXEL + low * step;
-    w += block * h->taps[0] * h->taps[1] * CAMEO_PIXEL_WINDOW_LANES;
+    const int64_t lines = h->pairs ? (h->taps[0] + 1) / 2 : h->taps[0];
+    w += block * lines * h->taps[1] * CAMEO_PIXEL_WINDOW_LANES;
     if (n < CAMEO_PIXEL_WINDOWS) {
         for (int64_t i = 0; i < n; i++)
             tiles->one(h->taps[0], line, from + i * step, w, sums + i * CAMEO_PIXEL_WINDOW_LANES,

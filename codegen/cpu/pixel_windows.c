@@ -1,7 +1,9 @@
-// Depthwise convolutions in pixels. A pixel of 32 channels becomes two vectors of float32, of its
-// even channels and of its odd ones, each by one operation; weights lie so too. The functions are
-// printed for a width, a step and a dilation: each pixel of a line is widened once for all the
-// windows that it is in.
+// Depthwise convolutions in pixels. A pixel of 32 channels becomes two vectors of float32, each by
+// one operation that interleaves it with zeros: of each eight channels the first has four, the
+// second the others; weights lie so too. The functions are printed for a width, a step and a
+// dilation: each pixel of a line is widened once for all the windows that it is in. Where vectors
+// multiply words, two lines of the window go together: a pixel is interleaved with the one below
+// it, and weights are such words; a last line by itself is float32 as ever.
 
 #include "codegen/cpu/pixel_windows.h"
 
@@ -39,18 +41,29 @@ bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
            c->stride[1] <= MOST_APART && c->dilation[1] <= MOST_APART;
 }
 
+// Lines of weights: pairs of lines of the window, and what is left, where words are multiplied.
+static int64_t packed_lines(const PixelConv *c)
+{
+    return c->anywhere ? (c->taps[0] + 1) / 2 : c->taps[0];
+}
+
+// A number of bfloat16 is the upper half of one of float32: so is that of a pair's second line, and
+// the first one's stands below it.
 bool pixel_windows_pack(Module *mod, const ByteWeights *w, const StoredU16 *from, PixelConv *to)
 {
-    const int64_t n = to->planes * w->taps * LANES;
-    float *packed = calloc((size_t)n, sizeof *packed);
+    const int64_t columns = to->taps[1], block = packed_lines(to) * columns * LANES;
+    const int64_t n = to->planes * block;
+    uint32_t *packed = calloc((size_t)n, sizeof *packed);
     if (!packed)
         return false;
     for (int64_t c = 0; c < w->groups; c++)
         for (int64_t t = 0; t < w->taps; t++) {
             const StoredU16 *at = from + w->start + w->group_at[c] + w->k_at[t];
-            const int64_t lane = c % LANES % 2 * HALF + c % LANES / 2;
-            packed[(c / LANES * w->taps + t) * LANES + lane] =
-                (float)scalar_load(DT_BF16, (const unsigned char *)at).f;
+            const int64_t lane = c % 8 / 4 * HALF + c % LANES / 8 * 4 + c % 4, line = t / columns;
+            const bool below = to->anywhere && line % 2 == 0 && line + 1 < to->taps[0];
+            const int64_t row = to->anywhere ? line / 2 : line;
+            packed[c / LANES * block + (row * columns + t % columns) * LANES + lane] |=
+                (uint32_t)*at << (below ? 0 : 16);
         }
     to->packed = bytes_buffer(mod, DT_F32, n, packed);
     free(packed);
@@ -59,16 +72,16 @@ bool pixel_windows_pack(Module *mod, const ByteWeights *w, const StoredU16 *from
 
 // ---- functions ---------------------------------------------------------------------------------
 
-static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
+// What each pixel of a line, or of a pair of them, adds to the sums of n windows.
+static void print_line_of(Buf *out, const PixelConv *c, int64_t n, bool pair)
 {
     const int64_t taps = c->taps[1], s = c->stride[1], d = c->dilation[1];
+    const char *type = pair ? "cameo_pixel_window_bits" : "cameo_pixel_window_vec";
     for (int64_t t = 0; t < taps; t++)
         buf_printf(out,
-                   "        const cameo_pixel_window_vec u%lld = *(const cameo_pixel_window_vec "
-                   "*)(w + %lld);\n"
-                   "        const cameo_pixel_window_vec v%lld = *(const cameo_pixel_window_vec "
-                   "*)(w + %lld);\n",
-                   (long long)t, (long long)(t * LANES), (long long)t,
+                   "        const %s u%lld = *(const %s *)(w + %lld);\n"
+                   "        const %s v%lld = *(const %s *)(w + %lld);\n",
+                   type, (long long)t, type, (long long)(t * LANES), type, (long long)t, type,
                    (long long)(t * LANES + HALF));
     for (int64_t at = 0; at <= (n - 1) * s + (taps - 1) * d; at++) {
         bool read = false;
@@ -77,13 +90,35 @@ static void print_line_of(Buf *out, const PixelConv *c, int64_t n)
             if (at < i * s || (at - i * s) % d != 0 || t >= taps)
                 continue;
             if (!read)
-                buf_printf(out, "        CAMEO_PIXEL_WINDOW_READ(x + %lld);\n",
-                           (long long)(at * PIXEL_BYTES));
+                buf_printf(out, "        CAMEO_PIXEL_WINDOW_%s(x + %lld);\n",
+                           pair ? "PAIR" : "READ", (long long)(at * PIXEL_BYTES));
             read = true;
-            buf_printf(out, "        e%lld += even * u%lld, o%lld += odd * v%lld;\n", (long long)i,
-                       (long long)t, (long long)i, (long long)t);
+            buf_printf(out,
+                       pair ? "        CAMEO_PIXEL_WINDOW_DOT(a%lld, low, u%lld);\n"
+                              "        CAMEO_PIXEL_WINDOW_DOT(b%lld, high, v%lld);\n"
+                            : "        a%lld += low * u%lld, b%lld += high * v%lld;\n",
+                       (long long)i, (long long)t, (long long)i, (long long)t);
         }
     }
+}
+
+static void print_lines(Buf *out, const PixelConv *c, int64_t n)
+{
+    const long long step = (long long)(c->taps[1] * LANES);
+    if (c->anywhere) {
+        buf_printf(out,
+                   "    for (; lines > 1; lines -= 2, x += 2 * line, w += %lld) {\n"
+                   "        cameo_pixel_window_bits low, high;\n",
+                   step);
+        print_line_of(out, c, n, true);
+        buf_printf(out, "    }\n");
+    }
+    buf_printf(out,
+               "    for (; lines > 0; lines--, x += line, w += %lld) {\n"
+               "        cameo_pixel_window_vec low, high;\n",
+               step);
+    print_line_of(out, c, n, false);
+    buf_printf(out, "    }\n");
 }
 
 static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n)
@@ -91,36 +126,32 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_%lld(\n"
                "    int64_t lines, int64_t line, const char *x, const float *w, float *sums,\n"
-               "    char *to, const cameo_pixel_window_ends *ends)\n{\n"
-               "    cameo_pixel_window_vec even, odd;\n",
+               "    char *to, const cameo_pixel_window_ends *ends)\n{\n",
                name, (long long)n);
     for (int64_t i = 0; i < n; i++)
-        buf_printf(out, "    cameo_pixel_window_vec e%lld = {0}, o%lld = {0};\n", (long long)i,
+        buf_printf(out, "    cameo_pixel_window_vec a%lld = {0}, b%lld = {0};\n", (long long)i,
                    (long long)i);
-    buf_printf(out, "    for (; lines > 0; lines--, x += line, w += %lld) {\n",
-               (long long)(c->taps[1] * LANES));
-    print_line_of(out, c, n);
-    buf_printf(out, "    }\n"
-                    "#ifdef CAMEO_PIXEL_WINDOW_END\n"
+    print_lines(out, c, n);
+    buf_printf(out, "#ifdef CAMEO_PIXEL_WINDOW_END\n"
                     "    if (ends) {\n"
                     "        CAMEO_PIXEL_WINDOW_BEGIN(ends);\n");
     for (int64_t i = 0; i < n; i++)
-        buf_printf(out, "        CAMEO_PIXEL_WINDOW_END(to + %lld, e%lld, o%lld);\n",
+        buf_printf(out, "        CAMEO_PIXEL_WINDOW_END(to + %lld, a%lld, b%lld);\n",
                    (long long)(i * PIXEL_BYTES), (long long)i, (long long)i);
     buf_printf(out, "        return;\n    }\n"
                     "#else\n"
                     "    (void)to, (void)ends;\n"
                     "#endif\n");
     for (int64_t i = 0; i < n; i++)
-        buf_printf(out, "    CAMEO_PIXEL_WINDOW_WRITE(sums + %lld, e%lld, o%lld);\n",
+        buf_printf(out, "    CAMEO_PIXEL_WINDOW_WRITE(sums + %lld, a%lld, b%lld);\n",
                    (long long)(i * LANES), (long long)i, (long long)i);
     buf_printf(out, "}\n\n");
 }
 
 static const char *name_of(Arena *a, const PixelConv *c)
 {
-    return str_printf(a, "cameo_pixel_line_%lld_%lld_%lld", (long long)c->taps[1],
-                      (long long)c->stride[1], (long long)c->dilation[1])
+    return str_printf(a, "cameo_pixel_line%s_%lld_%lld_%lld", c->anywhere ? "s" : "",
+                      (long long)c->taps[1], (long long)c->stride[1], (long long)c->dilation[1])
         .at;
 }
 
@@ -154,47 +185,63 @@ bool pixel_windows_any(const Step *s)
     return false;
 }
 
-// From sums to a pixel, its even and its odd channels rounded by one operation.
+// Words of pixels of two lines, and what they add to sums.
+static void print_pairs_of(Buf *out)
+{
+    buf_printf(
+        out,
+        "#define CAMEO_PIXEL_WINDOW_PAIR(at) \\\n"
+        "    CAMEO_PIXEL_WINDOW_WOVEN(*(const cameo_pixel_window_halves *)(at), \\\n"
+        "        *(const cameo_pixel_window_halves *)((at) + line), cameo_pixel_window_bits)\n"
+        "#if defined(__AVX512BF16__) && defined(__x86_64__)\n"
+        "#define CAMEO_PIXEL_WINDOW_DOT(sum, x, w) \\\n"
+        "    __asm__(\"vdpbf16ps %%2, %%1, %%0\" : \"+v\"(sum) : \"v\"(x), \"v\"(w))\n"
+        "#else\n"
+        "#define CAMEO_PIXEL_WINDOW_DOT(sum, x, w) \\\n"
+        "    sum += (cameo_pixel_window_vec)((x) << 16) * (cameo_pixel_window_vec)((w) << 16) + "
+        "\\\n"
+        "        (cameo_pixel_window_vec)((x)&0xffff0000u) * \\\n"
+        "            (cameo_pixel_window_vec)((w)&0xffff0000u)\n"
+        "#endif\n");
+}
+
+// From sums to a pixel, both of its vectors rounded by one operation.
 static void print_ends_of(Buf *out)
 {
     buf_printf(
         out,
         "#if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)\n"
-        "typedef uint16_t cameo_pixel_window_pixel\n"
-        "    __attribute__((vector_size(64), aligned(2), may_alias));\n"
-        "#define CAMEO_PIXEL_WINDOW_SPLIT(even, odd, table, other) \\\n"
-        "    cameo_pixel_window_vec even = (cameo_pixel_window_vec){0} + other, odd = even; \\\n"
+        "#define CAMEO_PIXEL_WINDOW_SPLIT(first, second, table, other) \\\n"
+        "    cameo_pixel_window_vec first = (cameo_pixel_window_vec){0} + other, second = first; "
+        "\\\n"
         "    if (table) { \\\n"
         "        const cameo_pixel_window_vec *at = (const cameo_pixel_window_vec *)(table); \\\n"
-        "        even = __builtin_shufflevector(at[0], at[1], 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, "
-        "20, \\\n"
-        "            22, 24, 26, 28, 30); \\\n"
-        "        odd = __builtin_shufflevector(at[0], at[1], 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, "
-        "21, "
-        "\\\n"
-        "            23, 25, 27, 29, 31); \\\n"
+        "        first = __builtin_shufflevector(at[0], at[1], 0, 1, 2, 3, 8, 9, 10, \\\n"
+        "            11, 16, 17, 18, 19, 24, 25, 26, 27); \\\n"
+        "        second = __builtin_shufflevector(at[0], at[1], 4, 5, 6, 7, 12, 13, \\\n"
+        "            14, 15, 20, 21, 22, 23, 28, 29, 30, 31); \\\n"
         "    }\n"
         "#define CAMEO_PIXEL_WINDOW_BEGIN(e) \\\n"
-        "    CAMEO_PIXEL_WINDOW_SPLIT(even_scale, odd_scale, (e)->scale, 1.0f) \\\n"
-        "    CAMEO_PIXEL_WINDOW_SPLIT(even_bias, odd_bias, (e)->bias, 0.0f) \\\n"
-        "    const cameo_pixel_window_vec low = (e)->low - (cameo_pixel_window_vec){0}; \\\n"
-        "    const cameo_pixel_window_vec high = (e)->high - (cameo_pixel_window_vec){0}; \\\n"
-        "    const cameo_pixel_window_pixel order = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, "
-        "22, \\\n"
-        "        7, 23, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31}\n"
+        "    CAMEO_PIXEL_WINDOW_SPLIT(scale_a, scale_b, (e)->scale, 1.0f) \\\n"
+        "    CAMEO_PIXEL_WINDOW_SPLIT(bias_a, bias_b, (e)->bias, 0.0f) \\\n"
+        "    const cameo_pixel_window_vec least = (e)->low - (cameo_pixel_window_vec){0}; \\\n"
+        "    const cameo_pixel_window_vec most = (e)->high - (cameo_pixel_window_vec){0}; \\\n"
+        "    const cameo_pixel_window_halves order = {0, 1, 2, 3, 16, 17, 18, 19, 4, \\\n"
+        "            5, 6, 7, 20, 21, 22, 23, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, \\\n"
+        "            14, 15, 28, 29, 30, 31}\n"
         "#define CAMEO_PIXEL_WINDOW_CLIP(x, scale, bias) \\\n"
         "    __asm__(\"vfmadd213ps %%2, %%1, %%0\" : \"+v\"(x) : \"v\"(scale), \"v\"(bias)); \\\n"
-        "    __asm__(\"vmaxps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(low)); \\\n"
-        "    __asm__(\"vminps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(high))\n"
-        "#define CAMEO_PIXEL_WINDOW_END(at, even, odd) \\\n"
+        "    __asm__(\"vmaxps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(least)); \\\n"
+        "    __asm__(\"vminps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(most))\n"
+        "#define CAMEO_PIXEL_WINDOW_END(at, a, b) \\\n"
         "    do { \\\n"
-        "        cameo_pixel_window_pixel both; \\\n"
-        "        CAMEO_PIXEL_WINDOW_CLIP(even, even_scale, even_bias); \\\n"
-        "        CAMEO_PIXEL_WINDOW_CLIP(odd, odd_scale, odd_bias); \\\n"
-        "        __asm__(\"vcvtne2ps2bf16 %%1, %%2, %%0\" : \"=v\"(both) : \"v\"(even), "
-        "\"v\"(odd)); \\\n"
+        "        cameo_pixel_window_halves both; \\\n"
+        "        CAMEO_PIXEL_WINDOW_CLIP(a, scale_a, bias_a); \\\n"
+        "        CAMEO_PIXEL_WINDOW_CLIP(b, scale_b, bias_b); \\\n"
+        "        __asm__(\"vcvtne2ps2bf16 %%1, %%2, %%0\" : \"=v\"(both) : \"v\"(a), \"v\"(b)); "
+        "\\\n"
         "        __asm__(\"vpermw %%0, %%1, %%0\" : \"+v\"(both) : \"v\"(order)); \\\n"
-        "        *(cameo_pixel_window_pixel *)(at) = both; \\\n"
+        "        *(cameo_pixel_window_halves *)(at) = both; \\\n"
         "    } while (0)\n"
         "#endif\n");
 }
@@ -206,38 +253,45 @@ void pixel_windows_tiles(Buf *out, const Step *s)
     if (pixel_byte_windows_any(s))
         pixel_byte_windows_begin(out);
     buf_printf(
-        out,
-        "/* Sums of neighbouring windows in pixels of bfloat16, for each place those of 32\n"
-        " * channels: lines of the window, bytes from one to the next. With ends they become "
-        "pixels:\n"
-        " * scale and bias may be NULL. */\n"
-        "#ifndef CAMEO_PIXEL_WINDOW_READ\n"
-        "#include <stdint.h>\n"
-        "typedef struct cameo_pixel_window_ends {\n"
-        "    const float *scale, *bias;\n"
-        "    float low, high;\n"
-        "} cameo_pixel_window_ends;\n"
-        "typedef void cameo_pixel_window_tile(int64_t lines, int64_t line, const char *x,\n"
-        "    const float *w, float *sums, char *to, const cameo_pixel_window_ends *ends);\n"
-        "typedef float cameo_pixel_window_vec __attribute__((vector_size(64), aligned(4), "
-        "may_alias));\n"
-        "typedef uint32_t cameo_pixel_window_bits\n"
-        "    __attribute__((vector_size(64), aligned(4), may_alias));\n"
-        "#define CAMEO_PIXEL_WINDOW_READ(at) \\\n"
-        "    do { \\\n"
-        "        const cameo_pixel_window_bits pixel = *(const cameo_pixel_window_bits *)(at); \\\n"
-        "        even = (cameo_pixel_window_vec)(pixel << 16); \\\n"
-        "        odd = (cameo_pixel_window_vec)(pixel & 0xffff0000u); \\\n"
-        "    } while (0)\n"
-        "#define CAMEO_PIXEL_WINDOW_WRITE(at, even, odd) \\\n"
-        "    do { \\\n"
-        "        *(cameo_pixel_window_vec *)(at) = __builtin_shufflevector(even, odd, 0, 16, 1, "
-        "17, \\\n"
-        "            2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23); \\\n"
-        "        *(cameo_pixel_window_vec *)((at) + 16) = __builtin_shufflevector(even, odd, 8, "
-        "24, \\\n"
-        "            9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31); \\\n"
-        "    } while (0)\n");
+        out, "/* Sums of neighbouring windows in pixels of bfloat16, for each place those of 32\n"
+             " * channels: lines of the window, bytes from one to the next. With ends they become "
+             "pixels:\n"
+             " * scale and bias may be NULL. */\n"
+             "#ifndef CAMEO_PIXEL_WINDOW_READ\n"
+             "#include <stdint.h>\n"
+             "typedef struct cameo_pixel_window_ends {\n"
+             "    const float *scale, *bias;\n"
+             "    float low, high;\n"
+             "} cameo_pixel_window_ends;\n"
+             "typedef void cameo_pixel_window_tile(int64_t lines, int64_t line, const char *x,\n"
+             "    const float *w, float *sums, char *to, const cameo_pixel_window_ends *ends);\n"
+             "typedef float cameo_pixel_window_vec __attribute__((vector_size(64), aligned(4), "
+             "may_alias));\n"
+             "typedef uint32_t cameo_pixel_window_bits\n"
+             "    __attribute__((vector_size(64), aligned(4), may_alias));\n"
+             "typedef uint16_t cameo_pixel_window_halves\n"
+             "    __attribute__((vector_size(64), aligned(2), may_alias));\n"
+             "#define CAMEO_PIXEL_WINDOW_WOVEN(x, y, type) \\\n"
+             "    do { \\\n"
+             "        const cameo_pixel_window_halves above = x, below = y; \\\n"
+             "        low = (type)__builtin_shufflevector(above, below, 0, 32, 1, 33, 2, \\\n"
+             "            34, 3, 35, 8, 40, 9, 41, 10, 42, 11, 43, 16, 48, 17, 49, 18, \\\n"
+             "            50, 19, 51, 24, 56, 25, 57, 26, 58, 27, 59); \\\n"
+             "        high = (type)__builtin_shufflevector(above, below, 4, 36, 5, 37, 6, \\\n"
+             "            38, 7, 39, 12, 44, 13, 45, 14, 46, 15, 47, 20, 52, 21, 53, 22, \\\n"
+             "            54, 23, 55, 28, 60, 29, 61, 30, 62, 31, 63); \\\n"
+             "    } while (0)\n"
+             "#define CAMEO_PIXEL_WINDOW_READ(at) \\\n"
+             "    CAMEO_PIXEL_WINDOW_WOVEN((cameo_pixel_window_halves){0}, \\\n"
+             "        *(const cameo_pixel_window_halves *)(at), cameo_pixel_window_vec)\n"
+             "#define CAMEO_PIXEL_WINDOW_WRITE(at, a, b) \\\n"
+             "    do { \\\n"
+             "        *(cameo_pixel_window_vec *)(at) = __builtin_shufflevector(a, b, 0, \\\n"
+             "            1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23); \\\n"
+             "        *(cameo_pixel_window_vec *)((at) + 16) = __builtin_shufflevector(a, b, \\\n"
+             "            8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31); \\\n"
+             "    } while (0)\n");
+    print_pairs_of(out);
     print_ends_of(out);
     buf_printf(out, "#endif\n");
     Arena *names = arena_new();
@@ -257,9 +311,10 @@ void pixel_windows_print_begin(Printer *p, const Conv *conv)
                (long long)c->out[0], (long long)c->out[1]);
     print_line(p,
                "    .taps = {%lld, %lld}, .stride = {%lld, %lld}, .dilation = %lld, .origin = "
-               "%lld};",
+               "%lld%s};",
                (long long)c->taps[0], (long long)c->taps[1], (long long)c->stride[0],
-               (long long)c->stride[1], (long long)c->dilation[0], (long long)origin);
+               (long long)c->stride[1], (long long)c->dilation[0], (long long)origin,
+               c->dtype == DT_BF16 && c->anywhere ? ", .pairs = 1" : "");
 }
 
 // Whole rows from sums to y, where a processor rounds pairs of vectors. from: what is multiplied.
