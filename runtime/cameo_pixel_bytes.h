@@ -16,6 +16,9 @@
 
 enum { CAMEO_PIXEL_BYTE_LANES = 64, CAMEO_PIXEL_BYTE_VECTOR = 16 };
 
+/* What is left out where it does nothing: clips and the sign; and the zero point too. */
+enum { CAMEO_PIXEL_BYTE_BARE = 1, CAMEO_PIXEL_BYTE_PLAIN = 2 };
+
 /* Of a block of 64 channels. least .. most: y as bytes without a sign; flip: 0x80 where y has
  * one, whose zero is 128 more. vectors: of 16 channels that anybody reads. */
 typedef struct cameo_pixel_byte_ends {
@@ -36,6 +39,14 @@ static inline __attribute__((unused)) float cameo_pixel_byte_muladd(float a, flo
 #else
     return a * b + c;
 #endif
+}
+
+/* Which of them: 0, none is. */
+static inline __attribute__((unused)) int cameo_pixel_byte_bare(const cameo_pixel_byte_ends *e)
+{
+    if (e->least > 0 || e->most < 255 || e->flip)
+        return 0;
+    return e->zero ? CAMEO_PIXEL_BYTE_BARE : CAMEO_PIXEL_BYTE_PLAIN;
 }
 
 /* What becomes of a sum; lane: of the tables; added: its byte, NULL: none. */
@@ -97,15 +108,19 @@ cameo_pixel_byte_one(int32_t sum, int lane, const unsigned char *added,
                                                                                                    \
     static inline __attribute__((always_inline, unused)) name##_pixel name##_packed(               \
         name##_ints v0, name##_ints v1, name##_ints v2, name##_ints v3, name##_ints zero,          \
-        name##_pixel least, name##_pixel most, name##_pixel flip)                                  \
+        name##_pixel least, name##_pixel most, name##_pixel flip, const int bare)                  \
     {                                                                                              \
         name##_ints low, high;                                                                     \
         name##_pixel y;                                                                            \
         __asm__("vpackssdw %2, %1, %0" : "=v"(low) : "v"(v0), "v"(v1));                            \
         __asm__("vpackssdw %2, %1, %0" : "=v"(high) : "v"(v2), "v"(v3));                           \
-        __asm__("vpaddsw %1, %0, %0" : "+v"(low) : "v"(zero));                                     \
-        __asm__("vpaddsw %1, %0, %0" : "+v"(high) : "v"(zero));                                    \
+        if (bare < CAMEO_PIXEL_BYTE_PLAIN) {                                                       \
+            __asm__("vpaddsw %1, %0, %0" : "+v"(low) : "v"(zero));                                 \
+            __asm__("vpaddsw %1, %0, %0" : "+v"(high) : "v"(zero));                                \
+        }                                                                                          \
         __asm__("vpackuswb %2, %1, %0" : "=v"(y) : "v"(low), "v"(high));                           \
+        if (bare)                                                                                  \
+            return y;                                                                              \
         __asm__("vpmaxub %1, %0, %0" : "+v"(y) : "v"(least));                                      \
         __asm__("vpminub %1, %0, %0" : "+v"(y) : "v"(most));                                       \
         return y ^ flip;                                                                           \
@@ -166,7 +181,8 @@ cameo_pixel_bytes_alone(unsigned char *restrict to, const int32_t *restrict sums
             r2 = cameo_pixel_byte_nearest(CAMEO_PIXEL_BYTE_SCALED(2));
         if (vectors > 3)
             r3 = cameo_pixel_byte_nearest(CAMEO_PIXEL_BYTE_SCALED(3));
-        cameo_pixel_byte_pixel y = cameo_pixel_byte_packed(r0, r1, r2, r3, zero, least, most, flip);
+        cameo_pixel_byte_pixel y =
+            cameo_pixel_byte_packed(r0, r1, r2, r3, zero, least, most, flip, 0);
         __asm__("vpermd %0, %1, %0" : "+v"(y) : "v"(order));
         *(cameo_pixel_byte_pixel *)to = y;
     }
@@ -223,7 +239,8 @@ cameo_pixel_bytes_added(unsigned char *to, const int32_t *restrict sums, int64_t
         CAMEO_PIXEL_BYTE_ADDED(1);
         CAMEO_PIXEL_BYTE_ADDED(2);
         CAMEO_PIXEL_BYTE_ADDED(3);
-        cameo_pixel_byte_pixel y = cameo_pixel_byte_packed(r0, r1, r2, r3, zero, least, most, flip);
+        cameo_pixel_byte_pixel y =
+            cameo_pixel_byte_packed(r0, r1, r2, r3, zero, least, most, flip, 0);
         __asm__("vpermd %0, %1, %0" : "+v"(y) : "v"(order));
         *(cameo_pixel_byte_pixel *)to = y;
         added += CAMEO_PIXEL_BYTE_LANES;

@@ -330,6 +330,7 @@ cameo_pixel_fused_bf16(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, in
 typedef struct cameo_pixel_byte_panel {
     const cameo_pixel_byte_ends *ends;
     int64_t column; /* the first one */
+    int bare;       /* cameo_pixel_byte_bare */
 } cameo_pixel_byte_panel;
 
 typedef int64_t cameo_pixel_fused_both __attribute__((vector_size(64), aligned(1), may_alias));
@@ -369,7 +370,7 @@ cameo_pixel_fused_byte(const char *at, cameo_pixel_byte_ints as, cameo_pixel_byt
  * to the sum's product; 2, before it. Where only one vector of a panel is read the other's bytes
  * are what 0 becomes. */
 static inline __attribute__((unused, always_inline)) void
-cameo_pixel_fused_pack_of(int height, int vectors, int more,
+cameo_pixel_fused_pack_of(int height, int vectors, int more, int bare,
                           cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
                           const cameo_pixel_places *places, const cameo_pixel_byte_ends *e,
                           int64_t column)
@@ -411,7 +412,7 @@ cameo_pixel_fused_pack_of(int height, int vectors, int more,
                 r[2 * j + v] = cameo_pixel_byte_nearest(f);
             }
         cameo_pixel_byte_pixel y =
-            cameo_pixel_byte_packed(r[0], r[1], r[2], r[3], zero, least, most, flip);
+            cameo_pixel_byte_packed(r[0], r[1], r[2], r[3], zero, least, most, flip, bare);
         __asm__("vpermd %0, %1, %0" : "+v"(y) : "v"(order));
         if (i < n) { /* a place behind the last one is that again, which was added to already */
             const cameo_pixel_fused_both two = (cameo_pixel_fused_both)y;
@@ -428,12 +429,23 @@ cameo_pixel_fused_pack(int height, int vectors,
                        const cameo_pixel_places *places, const void *ends)
 {
     const cameo_pixel_byte_panel *panel = (const cameo_pixel_byte_panel *)ends;
-    if (places->added && panel->ends->last)
-        cameo_pixel_fused_pack_of(height, vectors, 2, sums, places, panel->ends, panel->column);
+#define CAMEO_PIXEL_FUSED_PACK(more, bare)                                                         \
+    cameo_pixel_fused_pack_of(height, vectors, more, bare, sums, places, panel->ends, panel->column)
+    if (places->added && panel->ends->last && panel->bare)
+        CAMEO_PIXEL_FUSED_PACK(2, CAMEO_PIXEL_BYTE_BARE);
+    else if (places->added && panel->ends->last)
+        CAMEO_PIXEL_FUSED_PACK(2, 0);
+    else if (places->added && panel->bare)
+        CAMEO_PIXEL_FUSED_PACK(1, CAMEO_PIXEL_BYTE_BARE);
     else if (places->added)
-        cameo_pixel_fused_pack_of(height, vectors, 1, sums, places, panel->ends, panel->column);
+        CAMEO_PIXEL_FUSED_PACK(1, 0);
+    else if (panel->bare == CAMEO_PIXEL_BYTE_PLAIN)
+        CAMEO_PIXEL_FUSED_PACK(0, CAMEO_PIXEL_BYTE_PLAIN);
+    else if (panel->bare)
+        CAMEO_PIXEL_FUSED_PACK(0, CAMEO_PIXEL_BYTE_BARE);
     else
-        cameo_pixel_fused_pack_of(height, vectors, 0, sums, places, panel->ends, panel->column);
+        CAMEO_PIXEL_FUSED_PACK(0, 0);
+#undef CAMEO_PIXEL_FUSED_PACK
 }
 
 #ifdef CAMEO_AMX_u8s8_placed
@@ -449,7 +461,8 @@ cameo_pixel_fused_bytes(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, i
                         const cameo_pixel_fuse *f, const cameo_pixel_byte_ends *e,
                         cameo_pixel_kept *kept)
 {
-    const cameo_pixel_byte_panel panels[2] = {{e, 0}, {e, CAMEO_PIXEL_PANEL}};
+    const int bare = cameo_pixel_byte_bare(e);
+    const cameo_pixel_byte_panel panels[2] = {{e, 0, bare}, {e, CAMEO_PIXEL_PANEL, bare}};
     const cameo_pixel_panel_ends ends = {panels, e->less, sizeof *panels};
     const cameo_pixel_groups_of *groups = NULL;
 #ifdef CAMEO_AMX_u8s8_placed

@@ -101,11 +101,11 @@ void pixel_byte_windows_begin(Buf *out)
         "        to = type##_less(to, *(const type##_ints *)(e->less + 16 * v))\n"
         "#define CAMEO_PIXEL_BYTE_NEAREST(type, v, sum) \\\n"
         "    type##_nearest(type##_scaled(sum, s##v, b##v))\n"
-        "#define CAMEO_PIXEL_BYTE_STORE(type, at, r0, r1, r2, r3) \\\n"
+        "#define CAMEO_PIXEL_BYTE_STORE(type, at, bare, r0, r1, r2, r3) \\\n"
         "    *(type##_pixel *)(at) = type##_packed( \\\n"
         "        CAMEO_PIXEL_BYTE_NEAREST(type, 0, r0), CAMEO_PIXEL_BYTE_NEAREST(type, 1, r1), \\\n"
         "        CAMEO_PIXEL_BYTE_NEAREST(type, 2, r2), CAMEO_PIXEL_BYTE_NEAREST(type, 3, r3), \\\n"
-        "        zero, least, most, flip)\n"
+        "        zero, least, most, flip, bare)\n"
         "#define CAMEO_PIXEL_BYTE_KEEP(at, v, sum) \\\n"
         "    for (int i = 0; i < 16; i++) \\\n"
         "        (at)[16 * (i / 4) + 4 * (v) + i %% 4] = (sum)[i]\n"
@@ -152,22 +152,34 @@ static bool is_half(const char *type)
     return strcmp(type, HALF) == 0;
 }
 
-// The other half of a pixel is 0. Of halves nobody asks for sums.
+// The pixels of n sums; bare: what is left out (cameo_pixel_byte_packed). The other half of a pixel
+// is 0.
+static void print_stores(Buf *out, const char *type, int64_t n, const char *bare)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const long long at = (long long)(i * PIXEL_BYTES), p = (long long)i;
+        buf_printf(
+            out,
+            "            CAMEO_PIXEL_BYTE_STORE(%s, to + %lld, %s, s%lld_0, s%lld_1, s%lld_2, "
+            "s%lld_3);\n",
+            type, at, bare, p, p, p, p);
+        if (is_half(type))
+            buf_printf(out, "            *(%s_pixel *)(to + %lld) = no_bytes;\n", type,
+                       at + PIXEL_BYTES / 2);
+    }
+}
+
+// Of halves nobody asks for sums.
 static void print_results(Buf *out, const char *type, int64_t n)
 {
     buf_printf(out, "    if (e) {\n        CAMEO_PIXEL_BYTE_BOUNDS(%s, e);\n", type);
     for (int v = 0; v < PARTS; v++)
         buf_printf(out, "        CAMEO_PIXEL_BYTE_TABLES(%s, %d);\n", type, v);
-    for (int64_t i = 0; i < n; i++) {
-        const long long at = (long long)(i * PIXEL_BYTES), p = (long long)i;
-        buf_printf(
-            out,
-            "        CAMEO_PIXEL_BYTE_STORE(%s, to + %lld, s%lld_0, s%lld_1, s%lld_2, s%lld_3);\n",
-            type, at, p, p, p, p);
-        if (is_half(type))
-            buf_printf(out, "        *(%s_pixel *)(to + %lld) = no_bytes;\n", type,
-                       at + PIXEL_BYTES / 2);
-    }
+    buf_printf(out, "        if (cameo_pixel_byte_bare(e)) {\n");
+    print_stores(out, type, n, "CAMEO_PIXEL_BYTE_BARE");
+    buf_printf(out, "        } else {\n");
+    print_stores(out, type, n, "0");
+    buf_printf(out, "        }\n");
     buf_printf(out, is_half(type) ? "    }\n    (void)sums;\n" : "        return;\n    }\n");
     for (int64_t i = 0; i < n && !is_half(type); i++)
         for (int v = 0; v < PARTS; v++)
