@@ -37,6 +37,7 @@ typedef struct cameo_pixel_conv {
     int gathered;  /* x is what cameo_pixel_gather copied */
     int narrow;    /* the only panel has 16 columns that anybody reads */
     int edge;      /* the last panel has no more than 16 channels */
+    int half;      /* it has 17 to 24 */
     int64_t whole, words; /* steps of k whose pixels are full, and words of those behind them */
     /* set by cameo_pixel_conv_plan */
     int64_t steps, pitch, places, tiles, step, down;

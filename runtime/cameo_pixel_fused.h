@@ -50,7 +50,7 @@ static inline __attribute__((unused)) void cameo_pixel_keep_none(cameo_pixel_kep
 typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const *rows,
                                const cameo_words_panel *b, const cameo_words_vector *less,
                                const cameo_pixel_places *places, const void *ends);
-typedef cameo_pixel_group *const cameo_pixel_groups_of[2];
+typedef cameo_pixel_group *const cameo_pixel_groups_of[3];
 
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
@@ -63,27 +63,33 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
             sums[i][v] = less[v];
 }
 
-#define CAMEO_PIXEL_GROUP(name, kind, end, height, vectors)                                        \
-    static __attribute__((noinline, unused)) void name##_##height##_##vectors(                     \
+#define CAMEO_PIXEL_GROUP(name, kind, end, height, vectors, half)                                  \
+    static __attribute__((noinline, unused)) void name##_##height##_##vectors##_##half(            \
         const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,       \
         const cameo_words_vector *less, const cameo_pixel_places *places, const void *ends)        \
     {                                                                                              \
         cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                            \
         cameo_pixel_fused_begin(height, vectors, less, sums);                                      \
-        cameo_words_sums(kind, 1, height, vectors, steps, rows, b, sums);                          \
+        cameo_words_sums(kind, 1, height, vectors, half, steps, rows, b, sums);                    \
         end(height, vectors, sums, places, ends);                                                  \
     }
 
-/* A table of groups of 4, 6 and 8 places by one vector and by two, whose sums `end` finishes. */
+/* A table of groups of 4, 6 and 8 places by one vector, by two and by one and a half, whose sums
+ * `end` finishes. */
 #define CAMEO_PIXEL_GROUPS(name, kind, end)                                                        \
-    CAMEO_PIXEL_GROUP(name, kind, end, 4, 1)                                                       \
-    CAMEO_PIXEL_GROUP(name, kind, end, 4, 2)                                                       \
-    CAMEO_PIXEL_GROUP(name, kind, end, 6, 1)                                                       \
-    CAMEO_PIXEL_GROUP(name, kind, end, 6, 2)                                                       \
-    CAMEO_PIXEL_GROUP(name, kind, end, 8, 1)                                                       \
-    CAMEO_PIXEL_GROUP(name, kind, end, 8, 2)                                                       \
-    static __attribute__((unused)) cameo_pixel_groups_of name[] = {                                \
-        {name##_4_1, name##_4_2}, {name##_6_1, name##_6_2}, {name##_8_1, name##_8_2}};
+    CAMEO_PIXEL_GROUP(name, kind, end, 4, 1, 0)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 4, 2, 0)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 4, 2, 1)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 6, 1, 0)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 6, 2, 0)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 6, 2, 1)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 8, 1, 0)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 8, 2, 0)                                                    \
+    CAMEO_PIXEL_GROUP(name, kind, end, 8, 2, 1)                                                    \
+    static __attribute__((unused))                                                                 \
+    cameo_pixel_groups_of name[] = {{name##_4_1_0, name##_4_2_0, name##_4_2_1},                    \
+                                    {name##_6_1_0, name##_6_2_0, name##_6_2_1},                    \
+                                    {name##_8_1_0, name##_8_2_0, name##_8_2_1}};
 
 /* to[i], numbers or addresses: of n places in lines of `row`, the first one place `across` of its
  * line and `at`; places are `step` bytes apart and lines `down`. Up to 7 behind them are written.
@@ -181,7 +187,9 @@ cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c
     const char *w = cut->w + b * panels * size;
     cameo_pixel_places places = {.y = f->y, .added = f->added};
     for (int64_t p = 0; p < read; p++, w += size) {
-        const int64_t edge = (c->edge && b == c->blocks - 1 && p == read - 1) || c->narrow;
+        const int64_t last = b == c->blocks - 1 && p == read - 1;
+        const int64_t edge = (c->edge && last) || c->narrow,
+                      width = edge ? 0 : 1 + (c->half && last);
         cameo_words_panel panel = {w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
         const cameo_words_asking ask = cameo_words_ask(&panel, n, c->steps, lines, turn, turns);
         __attribute__((aligned(64))) cameo_words_vector less[2];
@@ -195,7 +203,7 @@ cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c
             some = cameo_words_height(left);
             cameo_words_ask_next(&panel, &ask, left == n);
             places.n = left < some ? left : some;
-            groups[some / 2 - 2][!edge](&steps, rows, &panel, less, &places, end);
+            groups[some / 2 - 2][width](&steps, rows, &panel, less, &places, end);
             places.at += some;
             places.added_at += some;
         }

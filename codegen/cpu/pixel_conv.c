@@ -491,9 +491,12 @@ static void print_begin(Printer *p, const Conv *conv)
     const int64_t read = c->ends ? (c->channels - 1) % c->columns + 1 : c->columns;
     const bool narrow = c->finish && c->finish->silu && pixel_conv_lanes(c) <= TILE;
     const int64_t full = c->words == WORDS ? steps_of(c) : steps_of(c) - steps_of(c) / c->planes;
-    const bool edge = (c->channels - 1) % PIXEL_PANEL < TILE;
+    const int64_t beyond = (c->channels - 1) % PIXEL_PANEL - TILE; // of the last panel's channels
     print_line(p, "    .whole = %lld, .words = %lld,%s", (long long)full,
-               (long long)(c->words % WORDS), edge ? " .edge = 1," : "");
+               (long long)(c->words % WORDS),
+               beyond < 0          ? " .edge = 1,"
+               : beyond < TILE / 2 ? " .half = 1,"
+                                   : "");
     print_line(p, "    .last = %lld, .pixel = %lld%s%s};",
                (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel,
                c->gathered ? ", .gathered = 1" : "", narrow ? ", .narrow = CAMEO_PIXEL_LANES" : "");
