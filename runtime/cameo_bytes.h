@@ -12,8 +12,9 @@
 #include <string.h>
 
 enum {
-    CAMEO_BYTES_M = 128, /* rows of a block */
-    CAMEO_BYTES_K = 256, /* words of k that a tile takes at once */
+    CAMEO_BYTES_M = 128,  /* most rows of a block */
+    CAMEO_BYTES_OWN = 64, /* rows for which a thread reads all of B, rather than others' A */
+    CAMEO_BYTES_K = 256,  /* words of k that a tile takes at once */
     CAMEO_BYTES_SIGN = 0x80,
     CAMEO_BYTES_UNIT = 16, /* rows that are packed at once */
     CAMEO_BYTES_FEW = 8    /* rows that need no matrix registers */
@@ -194,7 +195,7 @@ static inline __attribute__((unused)) int64_t cameo_bytes_together(int64_t m, in
 }
 
 /* Columns n0 and those after it that are in so many panels from its own on, for rows m0 .. m1 of A,
- * which has m; m0 is a multiple of CAMEO_BYTES_M. near: as cameo_near.h has it, or NULL. */
+ * which has m; m0 is a multiple of CAMEO_BYTES_UNIT. near: as cameo_near.h has it, or NULL. */
 static inline __attribute__((unused)) int64_t
 cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1, int64_t n, int64_t k, int64_t n0,
                     int64_t panels, const cameo_word *a, const void *packed, const int32_t *near,
@@ -238,11 +239,25 @@ cameo_bytes_columns(int64_t m, int64_t m0, int64_t m1, int64_t n, int64_t k, int
     return n0 + width;
 }
 
-/* Units of a product: a panel's columns for CAMEO_BYTES_M rows, those of the same rows together. */
-static inline __attribute__((unused)) int64_t cameo_bytes_units(int64_t m, int64_t n)
+/* Rows of a block where so many threads share a product of m rows, a multiple of CAMEO_BYTES_UNIT.
+ * What comes before and after it is shared by rows as a rule: where each thread has rows enough
+ * they are its own here too, and neither A nor y goes from core to core. Matrix registers are so
+ * quick that B has to be read once, and what near tiles miss is looked for in all of B. */
+static inline __attribute__((unused)) int64_t cameo_bytes_block(int64_t m, int64_t threads)
 {
-    return (m + CAMEO_BYTES_M - 1) / CAMEO_BYTES_M *
-           ((n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS);
+    enum { UNIT = CAMEO_BYTES_UNIT, MOST = CAMEO_BYTES_M };
+    if (threads < 2 || m / threads < CAMEO_BYTES_OWN || cameo_bytes_squares(m) ||
+        cameo_bytes_nearly(m))
+        return MOST;
+    const int64_t own = (m + threads - 1) / threads, blocks = (own + MOST - 1) / MOST;
+    return ((own + blocks - 1) / blocks + UNIT - 1) / UNIT * UNIT;
+}
+
+/* Units of a product in blocks of so many rows: a panel's columns for a block, those of the same
+ * rows together. */
+static inline __attribute__((unused)) int64_t cameo_bytes_units(int64_t m, int64_t n, int64_t block)
+{
+    return (m + block - 1) / block * ((n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS);
 }
 
 #endif

@@ -241,18 +241,19 @@ static void print_rows(Printer *p, const Override *o, const char *from, const ch
     override_zero(p, o, false);
 }
 
-static void print_units(Printer *p, const Override *o, const char *from, const char *to)
+// Units from .. to, in blocks of `block` rows.
+static void print_units(Printer *p, const Override *o, const char *block, const char *from,
+                        const char *to)
 {
     const Bytes *b = o->bytes;
     const char *rows = print_index(p, o->rows), *columns = print_index(p, o->columns);
     const LoopId n[] = {o->outer_n ? o->outer_n : o->n, o->n};
-    print_line(p, "const int64_t panels = cameo_bytes_units(1, %s);", columns);
+    print_line(p, "const int64_t panels = cameo_bytes_units(1, %s, 1);", columns);
     print_line(p, "for (int64_t unit = %s, taken; unit < %s; unit += taken) {", from, to);
     p->indent++;
-    print_line(p, "const int64_t m0 = unit / panels * CAMEO_BYTES_M;");
+    print_line(p, "const int64_t m0 = unit / panels * %s;", block);
     print_line(p, "const int64_t n0 = unit %% panels * CAMEO_TILE_COLUMNS;");
-    print_line(p, "const int64_t m1 = %s - m0 < CAMEO_BYTES_M ? %s : m0 + CAMEO_BYTES_M;", rows,
-               rows);
+    print_line(p, "const int64_t m1 = %s - m0 < %s ? %s : m0 + %s;", rows, block, rows, block);
     print_line(p, "taken = cameo_bytes_together(%s, %s, n0, %s - unit);", rows, columns, to);
     print_line(p,
                "const int64_t n1 = cameo_bytes_columns(%s, m0, m1, %s, %lld, n0, taken, "
@@ -282,14 +283,16 @@ static bool print_parts(Printer *p, const Override *o)
         !parts_worth(p, poly_const(polys, 2), poly_floordiv(polys, work, poly_const(polys, 2))))
         return false;
     Index units = poly_ceildiv(polys, o->rows, poly_const(polys, UNIT));
+    print_line(p, "args.mode = cameo_bytes_block(%s, cameo_parts(threads));",
+               print_index_bare(p, o->rows));
     parts_begin(p, 0);
     print_rows(p, o, "from", "to");
     parts_end(p, print_index_bare(p, units),
               parts_grain(p, poly_const(polys, UNIT * PACKED * b->depth)));
     parts_begin(p, b->sums);
-    print_units(p, o, "from", "to");
+    print_units(p, o, "mode", "from", "to");
     const char *rectangles =
-        str_printf(p->arena, "cameo_bytes_units(%s, %s)", print_index_bare(p, o->rows),
+        str_printf(p->arena, "cameo_bytes_units(%s, %s, args.mode)", print_index_bare(p, o->rows),
                    print_index_bare(p, o->columns))
             .at;
     parts_end(p, rectangles, parts_grain_of(p, work, rectangles));
@@ -303,9 +306,10 @@ void byte_product_print(Printer *p, const Override *o, Bounds *outer)
     if (!print_parts(p, o)) {
         const char *rows = print_index(p, o->rows);
         print_rows(p, o, "0", str_printf(p->arena, "(%s + 15) / CAMEO_BYTES_UNIT", rows).at);
-        print_units(
-            p, o, "0",
-            str_printf(p->arena, "cameo_bytes_units(%s, %s)", rows, print_index(p, o->columns)).at);
+        print_units(p, o, "CAMEO_BYTES_M", "0",
+                    str_printf(p->arena, "cameo_bytes_units(%s, %s, CAMEO_BYTES_M)", rows,
+                               print_index(p, o->columns))
+                        .at);
     }
     parts_around(p, outer, false);
     nest_end(p, outer);
