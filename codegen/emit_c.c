@@ -439,6 +439,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_powers.h";
     if (p->gelus)
         parts[n++] = "cameo_gelu.h";
+    if (p->extremes)
+        parts[n++] = "cameo_extremes.h";
     if (p->half_rows)
         parts[n++] = "cameo_half_rows.h";
     emit_add_parts(mod, parts, n);

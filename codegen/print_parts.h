@@ -113,6 +113,11 @@ bool half_rows_print(Printer *p, const Stmt *loop);
 const Stmt *powers_print(Printer *p, const Stmt *loop);
 bool powers_fit(Printer *p, const Stmt *loop); // would it, inside of another loop?
 
+// ---- extremes (codegen/cpu/extremes.c)
+// Prints s and the store behind it, if they store the least and the greatest of the same row, and
+// returns the latter; NULL: they do not, and nothing was printed.
+const Stmt *extremes_print(Printer *p, const Stmt *s);
+
 // ---- parts (codegen/parts_loops.c) ------------------------------------------------------------
 // Where a loop begins and ends: "0" and its extent, or the bounds of what a thread does of it.
 const char *loop_low(const Printer *p, LoopId v);

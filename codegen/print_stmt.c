@@ -524,6 +524,7 @@ void print_stmts(Printer *p, const Stmt *s)
 {
     for (; s; s = s->next) {
         const Stmt *last = powers_print(p, s);
+        last = last ? last : extremes_print(p, s);
         if (last)
             s = last;
         else

@@ -52,6 +52,7 @@ struct Printer {
     bool half_rows;          // or runtime/cameo_half_rows.h
     bool powers;             // or runtime/cameo_powers.h
     bool gelus;              // or runtime/cameo_gelu.h
+    bool extremes;           // or runtime/cameo_extremes.h
     uint32_t in_arm;         // inside text that may be skipped: no statement may be made
     void *target;            // what the dialect keeps for itself
     struct Parts *parts;     // of kernels that threads share (codegen/parts.h); NULL: none does

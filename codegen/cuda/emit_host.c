@@ -369,6 +369,8 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
         parts[n++] = "cameo_powers.h";
     if (p->gelus)
         parts[n++] = "cameo_gelu.h";
+    if (p->extremes)
+        parts[n++] = "cameo_extremes.h";
     emit_add_parts(mod, parts, n);
     emit_runtime(out, parts);
     emit_symbols(p);
