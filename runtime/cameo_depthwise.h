@@ -59,6 +59,7 @@ struct cameo_planes {
     int64_t ahead;                   /* elements from what it reads to what it reads soon */
     int64_t phase, width;            /* elements of a phase of a row, and of all of its phases */
     int64_t plane;                   /* and of a plane of the copy */
+    int64_t direct, band;            /* rows of y at a time, from x itself or from a copy */
     int64_t taps;                    /* of the whole window */
     int64_t places[CAMEO_CONV_TAPS]; /* of the window in the copy */
     int64_t w[CAMEO_CONV_TAPS];      /* and in the weights */
@@ -684,6 +685,11 @@ static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv
     p->plane = cameo_conv_reach(g, 1) * v.phase * g->stride[2];
     p->phase = v.phase;
     p->width = v.phase * g->stride[2];
+    const int64_t reach = g->dilation[1] * (g->taps[1] - 1) + 1;
+    const int64_t fit = p->width > 0 ? (CAMEO_BAND / p->width - reach) / g->stride[1] + 1 : 0;
+    const int64_t direct = cameo_direct_rows(g) / g->stride[1];
+    p->direct = direct < 1 ? 1 : direct;
+    p->band = fit < 2 ? 2 : fit;
     p->taps = g->taps[0] * g->taps[1] * g->taps[2];
     cameo_conv_places(&v, 0, p->taps, p->places);
     int64_t t = 0;
@@ -712,14 +718,13 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
 {
     const cameo_conv *c = g->sizes;
     const int64_t reach = c->dilation[1] * (c->taps[1] - 1) + 1;
-    int64_t band = (CAMEO_BAND / g->width - reach) / c->stride[1] + 1;
     if (g->flat && p->first == 0 && p->rows == c->out[1] && x - g->begin >= g->around &&
         g->end - x >= c->in[1] * c->in[2] + g->around) {
         cameo_flat(g, x, w, p);
         return;
     }
     const int direct = g->rows && x - g->begin >= g->before && g->end - x >= g->behind;
-    band = direct ? cameo_direct_rows(c) / c->stride[1] : band < 2 ? 2 : band;
+    const int64_t band = direct ? g->direct : g->band;
     for (int64_t j = p->first; j < p->rows; j += band) {
         const int64_t n = p->rows - j < band ? p->rows - j : band;
         if (direct) {
