@@ -236,6 +236,25 @@ static inline __attribute__((always_inline, unused)) int cameo_pair_lane(int i)
 }
 #endif
 
+/* Each number goes to the lane that is the next in order; the first one has x. Worth it where a
+ * vector is a line, so that nearly all that begin elsewhere are read from two lines. */
+#ifdef __AVX512F__
+enum { CAMEO_PAIRS_TURN = 1 };
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_before(cameo_vec v,
+                                                                                 float x)
+{
+    const cameo_vec first = x - (cameo_vec){0};
+    return CAMEO_SHUFFLE(v, first, 16, 0, 13, 2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 14);
+}
+#else
+enum { CAMEO_PAIRS_TURN = 0 };
+static inline __attribute__((always_inline, unused)) cameo_vec cameo_pair_before(cameo_vec v,
+                                                                                 float x)
+{
+    return (void)x, v;
+}
+#endif
+
 /* Where the window's columns, for LANES columns of the output from k on, are inside of x. */
 static inline __attribute__((always_inline)) void cameo_masks(const cameo_conv *g, int64_t k,
                                                               int64_t columns, int stride,
@@ -347,12 +366,13 @@ cameo_slide_of(const cameo_planes *g, const float *x, const float *w, int64_t j,
 }
 
 /* size vectors of every second element from x on, each one element further. The window's middle is
- * the first of a pair: it is where x's rows are as aligned as those of the output. */
+ * the first of a pair: it is where x's rows are as aligned as those of the output. What is before
+ * it is what comes two elements later, one lane further, or is read by itself. */
 static inline __attribute__((always_inline)) void
 cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int size, int inside)
 {
-    const int first = size / 2 % 2;
-    for (int b = first - 2; b < size; b += 2) {
+    const int middle = size / 2;
+    for (int b = CAMEO_PAIRS_TURN ? middle : middle % 2 - 2; b < size; b += 2) {
         const int at = b < 0 ? 0 : b;
         if (b + 2 == 0)
             continue;
@@ -362,6 +382,8 @@ cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int siz
         if (b >= 0 && b + 1 < size)
             to[b + 1] = cameo_pair_odd(l, h);
     }
+    for (int b = middle; CAMEO_PAIRS_TURN && b-- > 0;)
+        to[b] = cameo_pair_before(to[b + 2], x[b]);
     for (int b = 0; b < size && !inside; b++)
         to[b] = (cameo_vec)((cameo_mask)to[b] & masks[b]);
 }
