@@ -111,6 +111,18 @@ static inline __attribute__((unused)) int64_t cameo_winograd_units(int64_t unit,
     return unit > 0 ? (down * across + unit - 1) / unit : 0;
 }
 
+/* The least number of units that a thread takes, `grain` as far as their work tells: all of its
+ * part where halves of it would have an eighth more vectors. */
+static inline __attribute__((unused)) int64_t cameo_winograd_grain(int64_t grain, int64_t threads,
+                                                                   int64_t unit, int64_t units)
+{
+    const int64_t part = (units + threads - 1) / threads, half = part / 2;
+    const int64_t whole = cameo_winograd_filled(part * unit);
+    const int64_t halves =
+        cameo_winograd_filled(half * unit) + cameo_winograd_filled((part - half) * unit);
+    return part > grain && 8 * (halves - whole) >= whole ? part : grain;
+}
+
 /* The first tile of a share that begins with this unit of so many tiles. Each tile is computed in
  * the same way however they are shared: the few at the end are one block. */
 static inline __attribute__((unused)) int64_t cameo_winograd_cut(const cameo_winograd *f,

@@ -586,7 +586,13 @@ static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer,
                 : str_printf(p->arena, "cameo_conv_units(%s, %s, %s, %s)",
                              mode_of(p, c, "args.mode"), rows, print_size(p, unit_rows(c)), n)
                       .at;
-    parts_end(p, units, parts_grain_of(p, work, units));
+    const char *grain = parts_grain_of(p, work, units);
+    if (c->tile)
+        grain =
+            str_printf(p->arena, "cameo_winograd_grain(%s, cameo_parts(threads), args.mode, %s)",
+                       grain, units)
+                .at;
+    parts_end(p, units, grain);
     parts_around(p, outer, false);
     nest_end(p, outer);
     if (!done)
