@@ -16,6 +16,14 @@ uint32_t cpus_split(Arena *a, const char *list, const char **names)
     return n ? n : 1;
 }
 
+// Is it this level of x86-64, with whatever further instructions? Compilers that are told a level
+// and no processor order and choose instructions for machines long before it as well.
+static bool is_level(const char *name, const char *level)
+{
+    const size_t n = strlen(level);
+    return strncmp(name, level, n) == 0 && (!name[n] || name[n] == '+');
+}
+
 uint32_t cpus_flags(Arena *a, const char *name, const char **argv)
 {
     if (name && strcmp(name, "portable") == 0)
@@ -30,6 +38,8 @@ uint32_t cpus_flags(Arena *a, const char *name, const char **argv)
         argv[n++] = str_printf(a, "-m%.*s", (int)len, at).at;
         at += len;
     }
+    if (n < MAX_CPU_FLAGS && is_level(name, "x86-64-v4"))
+        argv[n++] = "-mtune=haswell";
     return n;
 }
 

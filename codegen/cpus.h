@@ -17,6 +17,7 @@ bool cpus_known(Build *b, const char *name);
 // What makes the compiler take it, at most MAX_CPU_FLAGS; how many: 0 for the compiler's default.
 // "NAME+A+B" is NAME with instructions that the compiler calls A and B: -march=NAME -mA -mB. Those
 // of ARM's names are parts of these for the compiler too.
+// x86-64-v4 is tuned as the first processors with AVX2.
 enum { MAX_CPU_FLAGS = 8 };
 uint32_t cpus_flags(Arena *a, const char *name, const char **argv);
 
