@@ -65,7 +65,7 @@ void emit_rounding(const EmitOptions *o, Buf *out);
 void emit_runtime(Buf *out, const char *const *names);
 // What of runtime/ complex numbers, strings and lists need, behind the first n of `parts`, which
 // has room for MAX_PARTS and a NULL; the table of strings. Nothing where the module has none.
-enum { MAX_PARTS = 40 };
+enum { MAX_PARTS = 64 };
 void emit_add_parts(const Module *mod, const char **parts, uint32_t n);
 // A file of runtime/ behind those that it includes, unless it is there; how many there are then.
 uint32_t emit_add_part(const char **parts, uint32_t n, const char *name);
