@@ -64,7 +64,7 @@ cameo_line_channels(int m, const cameo_line *f, int64_t block, int64_t from, int
         for (int64_t s = 0; s < count; s += CAMEO_LANES) {
             float *panel = tiles + s / PANEL * CAMEO_LINE_PLACES * f->place + c * PANEL + s % PANEL;
             cameo_vec d[CAMEO_LINE_PLACES], z[CAMEO_LINE_PLACES];
-            cameo_winograd_lanes(m, CAMEO_LINE_PLACES, x + s * m, d);
+            cameo_winograd_lanes(m, CAMEO_LINE_PLACES, x + s * m, m, d);
             cameo_winograd_of_x(CAMEO_LINE_PLACES, d, z);
             for (int i = 0; i < CAMEO_LINE_PLACES; i++)
                 *(cameo_vec *)(panel + i * f->place) = z[i];
@@ -150,9 +150,8 @@ static inline __attribute__((always_inline)) void cameo_line_row(int m, const ca
 
 /* Rows m0 and up to CAMEO_WINOGRAD_ROWS - 1 more of y, w the packed windows: for as many rows one
  * place after the other, each in panels of CAMEO_TILE_ROWS rows. Returns where they end. */
-static __attribute__((noinline, unused)) int64_t cameo_line_rows(const cameo_line_block *b,
-                                                                 int64_t m0, const float *w,
-                                                                 float *y)
+static __attribute__((noinline, unused)) int64_t
+cameo_line_rows(const cameo_line_block *b, int64_t m0, const float *w, float *y)
 {
     const cameo_line *f = b->form;
     const cameo_conv *g = f->g;

@@ -70,9 +70,8 @@ static inline __attribute__((unused)) int64_t cameo_plane_from(const cameo_plane
 
 /* Lanes of x that have a mask, from element `at` on, of which there are `size`; at: may be outside.
  */
-static inline __attribute__((always_inline)) cameo_vec cameo_plane_load(const float *x,
-                                                                        int64_t size, int64_t at,
-                                                                        const uint32_t *mask)
+static inline __attribute__((always_inline)) cameo_vec
+cameo_plane_load(const float *x, int64_t size, int64_t at, const uint32_t *mask)
 {
     typedef uint32_t words __attribute__((vector_size(4 * CAMEO_LANES), aligned(4), may_alias));
     if (at >= 0 && size - at >= CAMEO_LANES)
@@ -130,8 +129,9 @@ static inline __attribute__((unused)) void cameo_plane_numbers(const cameo_plane
 {
     for (int64_t s = 0; s < tiles; s += CAMEO_LANES) {
         cameo_vec d[CAMEO_PLANE_PLACES], z[CAMEO_PLANE_PLACES];
-        cameo_winograd_lanes(CAMEO_PLANE_TILE, 4, near + s * CAMEO_PLANE_TILE, d);
-        cameo_winograd_lanes(CAMEO_PLANE_TILE, 4, far + s * CAMEO_PLANE_TILE, d + 4);
+        cameo_winograd_lanes(CAMEO_PLANE_TILE, 4, near + s * CAMEO_PLANE_TILE, CAMEO_PLANE_TILE, d);
+        cameo_winograd_lanes(CAMEO_PLANE_TILE, 4, far + s * CAMEO_PLANE_TILE, CAMEO_PLANE_TILE,
+                             d + 4);
         cameo_plane_of_x(d, z);
         for (int i = 0; i < CAMEO_PLANE_PLACES; i++)
             *(cameo_vec *)(to + i * f->place + s) = z[i];

@@ -14,6 +14,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
 enum {
     CAMEO_WINOGRAD_ROWS = 32,                  /* rows of y between two transforms */
     CAMEO_WINOGRAD_TILES = CAMEO_TILE_COLUMNS, /* at most, in a block */
@@ -163,83 +167,128 @@ static inline __attribute__((always_inline)) void cameo_winograd_of_x(int n, con
     to[5] = 1.265625f * d[1] + (d[5] - 2.8125f * d[3]);
 }
 
-/* The rows of x that `count` tiles of a row of tiles read, from tile `first` on, summed down their
- * columns to n lines. What lies outside of x is 0. */
-static inline __attribute__((always_inline)) void
-cameo_winograd_down(int m, int n, const cameo_conv *g, const float *x, const float *end,
-                    int64_t row, int64_t first, int64_t count, float *lines)
+/* Elements of a line: m of each tile, and what vectors reach beyond them. */
+static inline __attribute__((always_inline)) int64_t cameo_winograd_line_of(int m)
 {
-    const cameo_vec none = {0};
-    const int64_t start = first * m - g->pad[2], all = count * m + n - m;
-    int64_t low = start < 0 ? -start : 0, high = g->in[2] - start;
-    low = low < all ? low : all;
-    high = high > all ? all : high < low ? low : high;
-    const int64_t wide = high - low;
-    const float *from[6], *last = NULL;
-    float edge[6][CAMEO_LANES];
-    int64_t move[6];
-    for (int i = 0; i < n; i++) {
-        const int64_t r = row * m + i - g->pad[1];
-        move[i] = r >= 0 && r < g->in[1];
-        from[i] = move[i] && wide > 0 ? x + r * g->step[1] + start + low : (const float *)&none;
-        last = move[i] ? from[i] : last;
-    }
-    if (wide > 0 && wide < CAMEO_LANES && last && end - last < CAMEO_LANES)
-        for (int i = 0; i < n; i++) {
-            memset(edge[i], 0, sizeof edge[i]);
-            memcpy(edge[i], from[i], (size_t)(move[i] ? wide : 0) * sizeof edge[i][0]);
-            from[i] = edge[i];
-        }
-    for (int i = 0; i < n; i++)
-        for (int64_t j = 0; j < low; j += CAMEO_LANES)
-            *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + j) = none;
-    for (int64_t j = 0; j < wide; j += CAMEO_LANES) {
-        /* the last vector ends where the row does */
-        const int64_t v = wide - j < CAMEO_LANES && j > 0 ? wide - CAMEO_LANES : j;
-        cameo_vec d[6], z[6];
-        for (int i = 0; i < n; i++)
-            d[i] = *(const cameo_vec *)(from[i] + v * move[i]);
-        cameo_winograd_of_x(n, d, z);
-        for (int i = 0; i < n; i++)
-            *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + low + v) = z[i];
-    }
-    for (int i = 0; i < n; i++)
-        for (int64_t j = high; j == high || j < all; j += CAMEO_LANES)
-            *(cameo_vec *)(lines + i * CAMEO_WINOGRAD_LINE + j) = none;
+    return m * CAMEO_WINOGRAD_TILES + 32;
 }
 
-/* Lane t of d[j] is element t * m + j of the line, for the j below n. */
+/* Lanes low .. high of a vector that begins at `from`, 0 elsewhere: no other is read. */
+static inline __attribute__((always_inline)) cameo_vec
+cameo_winograd_some(const float *from, int64_t low, int64_t high)
+{
+#if defined __AVX512F__
+    const uint32_t some = high > low ? ((uint32_t)1 << high) - ((uint32_t)1 << low) : 0;
+    return (cameo_vec)_mm512_maskz_loadu_ps((__mmask16)some, from);
+#elif defined __AVX__
+    const __m256 lanes = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256 some =
+        _mm256_and_ps(_mm256_cmp_ps(lanes, _mm256_set1_ps((float)low), _CMP_GE_OQ),
+                      _mm256_cmp_ps(lanes, _mm256_set1_ps((float)high), _CMP_LT_OQ));
+    return (cameo_vec)_mm256_maskload_ps(from, _mm256_castps_si256(some));
+#else
+    cameo_vec v = {0};
+    for (int64_t i = 0; i < CAMEO_LANES; i++)
+        v[i] = i >= low && i < high ? from[i] : 0.0f;
+    return v;
+#endif
+}
+
+/* n rows of x from element `start` on, which may lie before the first; those outside of x are one
+ * vector of zeros. */
+typedef struct cameo_winograd_rows_of {
+    const float *from[6];
+    int64_t moves[6]; /* -1: a row of x, 0: zeros */
+    int64_t start, size;
+} cameo_winograd_rows_of;
+
+/* A vector of each row, `at` elements behind the start, summed down their columns. What lies
+ * outside of x is 0. */
+static inline __attribute__((always_inline)) void
+cameo_winograd_column(int n, const cameo_winograd_rows_of *rows, int64_t at, cameo_vec *z)
+{
+    const int64_t begin = rows->start + at, left = rows->size - begin;
+    const int64_t high = left < 0 ? 0 : left < CAMEO_LANES ? left : CAMEO_LANES;
+    const int64_t low = begin >= 0 ? 0 : -begin < high ? -begin : high;
+    const int whole = CAMEO_LANES < 16 && high - low == CAMEO_LANES;
+    cameo_vec d[6];
+    for (int i = 0; whole && i < n; i++)
+        d[i] = *(const cameo_vec *)(rows->from[i] + (at & rows->moves[i]));
+    for (int i = 0; !whole && i < n; i++)
+        d[i] = cameo_winograd_some(rows->from[i] + (at & rows->moves[i]), low, high);
+    cameo_winograd_of_x(n, d, z);
+}
+
+/* The rows of x that `count` tiles of a row of tiles read, from tile `first` on, summed down their
+ * columns to n lines, each m elements of a tile after those of the one before. What a tile reaches
+ * beyond them are its elements of other lines, each of m further: what is behind the last of these
+ * belongs to no tile yet. */
+static inline __attribute__((always_inline)) void
+cameo_winograd_down(int m, int n, const cameo_conv *g, const float *x, int64_t row, int64_t first,
+                    int64_t count, float *lines)
+{
+    static const float none[CAMEO_LANES];
+    const int64_t all = count * m, line = cameo_winograd_line_of(m);
+    const int64_t end = all > CAMEO_LANES ? all + n - m : all;
+    cameo_winograd_rows_of rows = {.start = first * m - g->pad[2], .size = g->in[2]};
+    cameo_vec z[6];
+    for (int i = 0; i < n; i++) {
+        const int64_t r = row * m - g->pad[1] + i;
+        const int inside = r >= 0 && r < g->in[1];
+        rows.from[i] = inside ? x + r * g->step[1] + rows.start : none;
+        rows.moves[i] = -inside;
+    }
+    for (int64_t v = 0; v < end; v += CAMEO_LANES) {
+        cameo_winograd_column(n, &rows, v, z);
+        for (int i = 0; i < n; i++)
+            *(cameo_vec *)(lines + i * line + v) = z[i];
+        for (int shift = m; v > 0 && shift < n; shift += m)
+            for (int i = 0; i < n; i++)
+                *(cameo_vec *)(lines + (shift / m * n + i) * line + v - shift) = z[i];
+    }
+    for (int shift = m; shift < n; shift += m) {
+        cameo_winograd_column(n, &rows, shift, z);
+        for (int i = 0; i < n; i++)
+            *(cameo_vec *)(lines + (shift / m * n + i) * line) = z[i];
+    }
+}
+
+/* Lane t of d[j] is element t * m + j of the line, for the j below n: from j = m on of another,
+ * where that element is number t * m + j % m, and which begins `apart` elements behind it. */
 #ifdef CAMEO_QUADS
 static inline __attribute__((always_inline)) void
-cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
+cameo_winograd_lanes(int m, int n, const float *line, int64_t apart, cameo_vec *d)
 {
     if (m == 2) {
         for (int shift = 0; shift < n; shift += m) {
-            const cameo_vec even = cameo_quads(line + shift, line + shift + 8);
-            const cameo_vec odd = cameo_quads(line + shift + 4, line + shift + 12);
+            const float *at = line + shift / m * apart;
+            const cameo_vec even = cameo_quads(at, at + 8);
+            const cameo_vec odd = cameo_quads(at + 4, at + 12);
             d[shift] = __builtin_shufflevector(even, odd, 0, 2, 8, 10, 4, 6, 12, 14);
             d[shift + 1] = __builtin_shufflevector(even, odd, 1, 3, 9, 11, 5, 7, 13, 15);
         }
         return;
     }
-    cameo_vec r[5], next[4];
-    for (int i = 0; i < 4 + (n > m); i++)
+    cameo_vec r[4], next[4];
+    for (int i = 0; i < 4; i++)
         r[i] = cameo_quads(line + 4 * i, line + 4 * i + 16);
     cameo_quads_turn(r[0], r[1], r[2], r[3], d);
     if (n > m) {
-        cameo_quads_turn(r[1], r[2], r[3], r[4], next);
+        for (int i = 0; i < 4; i++)
+            r[i] = cameo_quads(line + apart + 4 * i, line + apart + 4 * i + 16);
+        cameo_quads_turn(r[0], r[1], r[2], r[3], next);
         d[4] = next[0];
         d[5] = next[1];
     }
 }
 #else
 static inline __attribute__((always_inline)) void
-cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
+cameo_winograd_lanes(int m, int n, const float *line, int64_t apart, cameo_vec *d)
 {
     for (int shift = 0; shift < n; shift += m) {
         cameo_vec v[4];
         for (int i = 0; i < m; i++)
-            v[i] = *(const cameo_vec *)(line + shift + i * CAMEO_LANES);
+            v[i] = *(const cameo_vec *)(line + shift / m * apart + i * CAMEO_LANES);
         if (m == 2) {
             d[shift] = cameo_even(v[0], v[1]);
             d[shift + 1] = cameo_odd(v[0], v[1]);
@@ -257,42 +306,54 @@ cameo_winograd_lanes(int m, int n, const float *line, cameo_vec *d)
 }
 #endif
 
-/* Of channels low .. high. */
+/* The rows of x that the tiles of a block read, of one channel, as lines of neighbouring tiles. */
+static inline __attribute__((always_inline)) void
+cameo_winograd_lines(int m, int n, const cameo_winograd_block *b, const float *x, float *lines)
+{
+    const cameo_winograd *f = b->form;
+    int64_t row = b->t0 / f->across, first = b->t0 % f->across, count;
+    for (int64_t t = b->t0; t < b->t1; t += count, row++, first = 0) {
+        count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
+        cameo_winograd_down(m, n, f->g, x, row, first, count, lines + (t - b->t0) * m);
+    }
+}
+
+/* Of channels low .. high. The lines of a channel are made before those of the one before it are
+ * read: a processor that still keeps what is written would wait for it. */
 static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, int n, const float *x,
                                                                        int64_t low, int64_t high,
                                                                        cameo_winograd_block *b)
 {
+    enum { MOST = 12 * (4 * CAMEO_WINOGRAD_TILES + 32) };
     const cameo_winograd *f = b->form;
-    const cameo_conv *g = f->g;
-    const float *end = x + (g->channels - 1) * g->channel + (g->in[1] - 1) * g->step[1] + g->in[2];
+    const int64_t line = cameo_winograd_line_of(m), place = f->place;
+    const int64_t tiles = b->t1 - b->t0, read = (tiles + 15) / 16 * 16;
     const cameo_vec none = {0};
-    const int64_t read = (b->t1 - b->t0 + 15) / 16 * 16;
-    float lines[6 * CAMEO_WINOGRAD_LINE];
+    float lines[2][MOST];
     memset(lines, 0, sizeof lines);
-    x += low * g->channel;
-    for (int64_t c = low; c < high; c++, x += g->channel) {
+    if (low < high)
+        cameo_winograd_lines(m, n, b, x + low * f->g->channel, lines[low % 2]);
+    for (int64_t c = low; c < high; c++) {
         float *const channel = b->tiles + (c - b->first) * f->width;
-        int64_t count, made = 0;
-        for (int64_t t = b->t0; t < b->t1; t += count) {
-            const int64_t row = t / f->across, first = t % f->across;
-            count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
-            cameo_winograd_down(m, n, g, x, end, row, first, count, lines);
-            float *const to = channel + t - b->t0;
-            made = t - b->t0 + (count + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
-            for (int64_t s = 0; s < count; s += CAMEO_LANES)
-                for (int i = 0; i < n; i++) {
-                    cameo_vec d[6], z[6];
-                    cameo_winograd_lanes(m, n, lines + i * CAMEO_WINOGRAD_LINE + s * m, d);
-                    cameo_winograd_of_x(n, d, z);
-                    for (int j = 0; j < n; j++)
-                        *(cameo_vec *)(to + (i * n + j) * f->place + s) = z[j];
-                }
+        if (c + 1 < high)
+            cameo_winograd_lines(m, n, b, x + (c + 1) * f->g->channel, lines[(c + 1) % 2]);
+        int64_t s = 0;
+        for (; s < tiles; s += CAMEO_LANES) {
+            const float *from = lines[c % 2] + s * m;
+            float *to = channel + s;
+            for (int i = 0; i < n; i++, from += line) {
+                cameo_vec d[6], z[6];
+                cameo_winograd_lanes(m, n, from, n * line, d);
+                cameo_winograd_of_x(n, d, z);
+                for (int j = 0; j < n; j++, to += place)
+                    *(cameo_vec *)to = z[j];
+            }
         }
         /* products read whole vectors: what lay there before may be below normal numbers, with
          * which processors take many times as long */
-        for (; made < read; made += CAMEO_LANES)
+        for (; s < read; s += CAMEO_LANES)
             for (int i = 0; i < n * n; i++)
-                *(cameo_vec *)(channel + i * f->place + made) = none;
+                *(cameo_vec *)(channel + i * place + s) = none;
     }
 }
 
@@ -349,27 +410,6 @@ static __attribute__((noinline, unused)) void cameo_winograd_take(const cameo_wi
                             sums, b);
 }
 
-/* Channels low .. high of a block. Lanes behind a channel's last tile reach into the next channel,
- * which may be another thread's: the last one is made elsewhere. */
-static inline __attribute__((unused)) void
-cameo_winograd_share(const float *x, int64_t low, int64_t high, cameo_winograd_block *b)
-{
-    enum { PLACE = CAMEO_WINOGRAD_TILES + CAMEO_WINOGRAD_GAP };
-    const cameo_winograd *f = b->form;
-    float last[36 * PLACE];
-    cameo_winograd alone = *f;
-    cameo_winograd_block one = *b;
-    alone.place = PLACE;
-    one.form = &alone;
-    one.tiles = last;
-    one.first = high - 1;
-    f->kind->tiles(x, low, high - 1, b);
-    f->kind->tiles(x, high - 1, high, &one);
-    for (int64_t i = 0; i < cameo_winograd_places(f); i++)
-        memcpy(b->tiles + i * f->place + (high - 1) * f->width, last + i * PLACE,
-               (size_t)f->width * sizeof *last);
-}
-
 /* Channels low .. high of all blocks. */
 static __attribute__((noinline, unused)) void
 cameo_winograd_make(const cameo_winograd *f, const float *x, int64_t low, int64_t high, float *made)
@@ -380,7 +420,7 @@ cameo_winograd_make(const cameo_winograd *f, const float *x, int64_t low, int64_
         t1 = cameo_winograd_end(f, t0, f->tiles);
         cameo_winograd_only(f, t0, &only);
         cameo_winograd_take(&only, t0, t1, made, NULL, &block);
-        cameo_winograd_share(x, low, high, &block);
+        f->kind->tiles(x, low, high, &block);
     }
 }
 
