@@ -615,6 +615,37 @@ static inline __attribute__((unused)) int64_t cameo_winograd_vectors(int64_t til
     return left - CAMEO_VECTORS < LEAST ? LEAST : CAMEO_VECTORS;
 }
 
+#if defined __AVX512F__
+/* A vector of tiles by two panels of rows, `apart` elements from one another, as a tile by one: of
+ * eight sums a processor reads more than it multiplies. */
+static __attribute__((noinline, unused)) void cameo_winograd_pair(int64_t k, const float *a,
+                                                                  int64_t apart, const float *x,
+                                                                  int64_t ldx, int64_t ahead,
+                                                                  float *c, int64_t ldc, int more)
+{
+    enum { ROWS = CAMEO_TILE_ROWS, LINE = 16 / ROWS };
+    const float *last = a + apart;
+    cameo_vec sums[2 * ROWS] = {{0}};
+    for (; k > 0; k--, a += ROWS, last += ROWS, x += ldx) {
+        const cameo_vec b = *(const cameo_vec *)x;
+        if (k % LINE == 0) {
+            __builtin_prefetch((const char *)a + ahead, 0, 2);
+            __builtin_prefetch((const char *)last + ahead, 0, 2);
+        }
+        for (int r = 0; r < ROWS; r++) {
+            sums[r] += a[r] * b;
+            sums[ROWS + r] += last[r] * b;
+        }
+    }
+    for (int r = 0; r < 2 * ROWS; r++) {
+        cameo_vec *to = (cameo_vec *)(c + r * ldc);
+        if (more)
+            sums[r] += *to;
+        *to = sums[r];
+    }
+}
+#endif
+
 /* The products of one place for rows m0 .. m1, `a` their panels. */
 static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_winograd_block *b,
                                                                    int64_t place, int64_t height,
@@ -637,7 +668,14 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
         for (int64_t t = 0, panel; t < tiles; t += panel) {
             const int64_t vectors = cameo_winograd_vectors(tiles, t);
             panel = vectors * CAMEO_LANES;
-            for (int64_t i = 0; i < height; i += CAMEO_ROWS)
+            int64_t i = 0;
+#if defined __AVX512F__
+            for (; vectors == 1 && i + 2 * CAMEO_TILE_ROWS <= height; i += 2 * CAMEO_TILE_ROWS)
+                cameo_winograd_pair(nk, a + i * depth + k * CAMEO_TILE_ROWS,
+                                    depth * CAMEO_TILE_ROWS, x + k * f->width + t, f->width,
+                                    t ? 0 : next, c + i * f->width + t, f->width, k > 0);
+#endif
+            for (; i < height; i += CAMEO_ROWS)
                 cameo_tiles[CAMEO_ROWS - 1][vectors - 1](
                     nk,
                     a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth + k * CAMEO_TILE_ROWS +
