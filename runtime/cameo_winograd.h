@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) void cameo_winograd_of_x(int n, con
 }
 
 /* Elements of a line: m of each tile, and what vectors reach beyond them. */
-static inline __attribute__((always_inline)) int64_t cameo_winograd_line_of(int m)
+static inline __attribute__((always_inline)) int64_t cameo_winograd_line_of(int64_t m)
 {
     return m * CAMEO_WINOGRAD_TILES + 32;
 }
@@ -194,63 +194,88 @@ cameo_winograd_some(const float *from, int64_t low, int64_t high)
 #endif
 }
 
-/* n rows of x from element `start` on, which may lie before the first; those outside of x are one
- * vector of zeros. */
-typedef struct cameo_winograd_rows_of {
-    const float *from[6];
-    int64_t moves[6]; /* -1: a row of x, 0: zeros */
-    int64_t start, size;
-} cameo_winograd_rows_of;
+/* A vector of each of n rows of x: from element `at` of a channel on, of rows top .. bottom, of
+ * lanes low .. high. What else there is lies outside of x. Its sums begin line element `to`; those
+ * of a vector that is not the first of its tiles are written to the lines of later elements too. */
+typedef struct cameo_winograd_column {
+    int64_t at;
+    int32_t to, later;
+    int8_t top, bottom, low, high;
+} cameo_winograd_column;
 
-/* A vector of each row, `at` elements behind the start, summed down their columns. What lies
- * outside of x is 0. */
-static inline __attribute__((always_inline)) void
-cameo_winograd_column(int n, const cameo_winograd_rows_of *rows, int64_t at, cameo_vec *z)
+/* Of all tiles of a block; at most so many. */
+enum { CAMEO_WINOGRAD_COLUMNS = CAMEO_WINOGRAD_TILES * (4 / (int)CAMEO_LANES + 4) };
+
+static inline __attribute__((unused)) int8_t cameo_winograd_within(int64_t i, int64_t most)
 {
-    const int64_t begin = rows->start + at, left = rows->size - begin;
-    const int64_t high = left < 0 ? 0 : left < CAMEO_LANES ? left : CAMEO_LANES;
-    const int64_t low = begin >= 0 ? 0 : -begin < high ? -begin : high;
-    const int whole = CAMEO_LANES < 16 && high - low == CAMEO_LANES;
-    cameo_vec d[6];
-    for (int i = 0; whole && i < n; i++)
-        d[i] = *(const cameo_vec *)(rows->from[i] + (at & rows->moves[i]));
-    for (int i = 0; !whole && i < n; i++)
-        d[i] = cameo_winograd_some(rows->from[i] + (at & rows->moves[i]), low, high);
-    cameo_winograd_of_x(n, d, z);
+    return (int8_t)(i < 0 ? 0 : i < most ? i : most);
 }
 
-/* The rows of x that `count` tiles of a row of tiles read, from tile `first` on, summed down their
- * columns to n lines, each m elements of a tile after those of the one before. What a tile reaches
- * beyond them are its elements of other lines, each of m further: what is behind the last of these
- * belongs to no tile yet. */
-static inline __attribute__((always_inline)) void
-cameo_winograd_down(int m, int n, const cameo_conv *g, const float *x, int64_t row, int64_t first,
-                    int64_t count, float *lines)
+/* The columns that `count` tiles of a row of tiles read, from tile `first` on: each m elements of a
+ * tile after those of the one before, tile t of the block first. What a tile reaches beyond them
+ * are its elements of other lines, each of m further, whose first vector is made by itself: what is
+ * behind the last of these belongs to no tile yet. */
+static inline __attribute__((unused)) cameo_winograd_column *
+cameo_winograd_plan_row(const cameo_winograd *f, int64_t row, int64_t first, int64_t count,
+                        int64_t t, cameo_winograd_column *to)
 {
-    static const float none[CAMEO_LANES];
-    const int64_t all = count * m, line = cameo_winograd_line_of(m);
+    const cameo_conv *g = f->g;
+    const int64_t m = f->kind->m, n = f->kind->n, all = count * m, line = cameo_winograd_line_of(m);
+    const int64_t top = row * m - g->pad[1], start = first * m - g->pad[2];
     const int64_t end = all > CAMEO_LANES ? all + n - m : all;
-    cameo_winograd_rows_of rows = {.start = first * m - g->pad[2], .size = g->in[2]};
-    cameo_vec z[6];
-    for (int i = 0; i < n; i++) {
-        const int64_t r = row * m - g->pad[1] + i;
-        const int inside = r >= 0 && r < g->in[1];
-        rows.from[i] = inside ? x + r * g->step[1] + rows.start : none;
-        rows.moves[i] = -inside;
+    int64_t shift = 0;
+    for (int64_t v = 0; v < end || shift + m < n; v += CAMEO_LANES, to++) {
+        if (v >= end)
+            shift += m;
+        const int64_t at = start + (v < end ? v : shift);
+        *to = (cameo_winograd_column){
+            .at = top * g->step[1] + at,
+            .to = (int32_t)(t * m + (v < end ? v : shift / m * n * line)),
+            .later = v > 0 && v < end,
+            .top = cameo_winograd_within(-top, n),
+            .bottom = cameo_winograd_within(g->in[1] - top, n),
+            .low = cameo_winograd_within(-at, CAMEO_LANES),
+            .high = cameo_winograd_within(g->in[2] - at, CAMEO_LANES),
+        };
     }
-    for (int64_t v = 0; v < end; v += CAMEO_LANES) {
-        cameo_winograd_column(n, &rows, v, z);
+    return to;
+}
+
+/* Those of a block. Returns how many there are. */
+static __attribute__((noinline, unused)) int64_t
+cameo_winograd_plan_block(const cameo_winograd_block *b, cameo_winograd_column *columns)
+{
+    const cameo_winograd *f = b->form;
+    cameo_winograd_column *to = columns;
+    int64_t row = b->t0 / f->across, first = b->t0 % f->across, count;
+    for (int64_t t = b->t0; t < b->t1; t += count, row++, first = 0) {
+        count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
+        to = cameo_winograd_plan_row(f, row, first, count, t - b->t0, to);
+    }
+    return to - columns;
+}
+
+/* A column of the channel x, summed to n lines. */
+static inline __attribute__((always_inline)) void
+cameo_winograd_down(int m, int n, const cameo_winograd_column *c, const float *x, int64_t step,
+                    float *lines)
+{
+    const int64_t line = cameo_winograd_line_of(m);
+    const int all = c->top == 0 && c->bottom == n, whole = c->high - c->low == CAMEO_LANES;
+    const cameo_vec none = {0};
+    cameo_vec d[6], z[6];
+    for (int i = 0; all && whole && i < n; i++)
+        d[i] = *(const cameo_vec *)(x + (c->at + i * step));
+    for (int i = 0; !(all && whole) && i < n; i++)
+        d[i] = i >= c->top && i < c->bottom
+                   ? cameo_winograd_some(x + (c->at + i * step), c->low, c->high)
+                   : none;
+    cameo_winograd_of_x(n, d, z);
+    for (int i = 0; i < n; i++)
+        *(cameo_vec *)(lines + c->to + i * line) = z[i];
+    for (int shift = m; c->later && shift < n; shift += m)
         for (int i = 0; i < n; i++)
-            *(cameo_vec *)(lines + i * line + v) = z[i];
-        for (int shift = m; v > 0 && shift < n; shift += m)
-            for (int i = 0; i < n; i++)
-                *(cameo_vec *)(lines + (shift / m * n + i) * line + v - shift) = z[i];
-    }
-    for (int shift = m; shift < n; shift += m) {
-        cameo_winograd_column(n, &rows, shift, z);
-        for (int i = 0; i < n; i++)
-            *(cameo_vec *)(lines + (shift / m * n + i) * line) = z[i];
-    }
+            *(cameo_vec *)(lines + c->to + (shift / m * n + i) * line - shift) = z[i];
 }
 
 /* Lane t of d[j] is element t * m + j of the line, for the j below n: from j = m on of another,
@@ -306,18 +331,6 @@ cameo_winograd_lanes(int m, int n, const float *line, int64_t apart, cameo_vec *
 }
 #endif
 
-/* The rows of x that the tiles of a block read, of one channel, as lines of neighbouring tiles. */
-static inline __attribute__((always_inline)) void
-cameo_winograd_lines(int m, int n, const cameo_winograd_block *b, const float *x, float *lines)
-{
-    const cameo_winograd *f = b->form;
-    int64_t row = b->t0 / f->across, first = b->t0 % f->across, count;
-    for (int64_t t = b->t0; t < b->t1; t += count, row++, first = 0) {
-        count = f->across - first < b->t1 - t ? f->across - first : b->t1 - t;
-        cameo_winograd_down(m, n, f->g, x, row, first, count, lines + (t - b->t0) * m);
-    }
-}
-
 /* Of channels low .. high. The lines of a channel are made before those of the one before it are
  * read: a processor that still keeps what is written would wait for it. */
 static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, int n, const float *x,
@@ -329,14 +342,17 @@ static inline __attribute__((always_inline)) void cameo_winograd_tiles(int m, in
     const int64_t line = cameo_winograd_line_of(m), place = f->place;
     const int64_t tiles = b->t1 - b->t0, read = (tiles + 15) / 16 * 16;
     const cameo_vec none = {0};
+    cameo_winograd_column columns[CAMEO_WINOGRAD_COLUMNS];
+    const int64_t count = cameo_winograd_plan_block(b, columns);
     float lines[2][MOST];
     memset(lines, 0, sizeof lines);
-    if (low < high)
-        cameo_winograd_lines(m, n, b, x + low * f->g->channel, lines[low % 2]);
-    for (int64_t c = low; c < high; c++) {
+    for (int64_t c = low - 1; c < high; c++) {
+        for (int64_t i = 0; c + 1 < high && i < count; i++)
+            cameo_winograd_down(m, n, columns + i, x + (c + 1) * f->g->channel, f->g->step[1],
+                                lines[(c + 1) % 2]);
+        if (c < low)
+            continue;
         float *const channel = b->tiles + (c - b->first) * f->width;
-        if (c + 1 < high)
-            cameo_winograd_lines(m, n, b, x + (c + 1) * f->g->channel, lines[(c + 1) % 2]);
         int64_t s = 0;
         for (; s < tiles; s += CAMEO_LANES) {
             const float *from = lines[c % 2] + s * m;
