@@ -13,6 +13,7 @@
 #include "codegen/cpu/pixel_winograd.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
+#include "codegen/cpu/winograd.h"
 #include "codegen/units.h"
 
 // ---- what a module needs -----------------------------------------------------------------------
@@ -38,6 +39,7 @@ typedef enum ConvForm {
     CHAIN_TERMS_FORM,
     CURVE_FORM,
     TILE_FORM,
+    TWO_FORM,
     LINE_FORM,
     PLANE_FORM,
     HALF_FORM,
@@ -63,6 +65,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return c->chain || (c->depthwise && !c->bytes);
     if (form == LINE_FORM || form == PLANE_FORM)
         return c->tile > 0 && c->line > 0 && c->plane == (form == PLANE_FORM);
+    if (form == TWO_FORM)
+        return c->tile > 0 && winograd_steps(c);
     if (form == SEVENS_FORM)
         return c->sevens;
     return form == ANY_FORM || c->tile > 0;
@@ -176,6 +180,8 @@ static uint32_t list_parts(const Wants *w, const char **parts)
         parts[n++] = "cameo_byte_conv.h", parts[n++] = "cameo_byte_squares.h";
     if (w->forms[TILE_FORM])
         parts[n++] = "cameo_winograd.h";
+    if (w->forms[TWO_FORM])
+        parts[n++] = "cameo_winograd_two.h";
     if (w->forms[LINE_FORM])
         parts[n++] = "cameo_lines.h";
     if (w->forms[PLANE_FORM])

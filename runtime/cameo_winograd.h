@@ -30,7 +30,9 @@ struct cameo_winograd_block;
 
 /* What a tile of y and a window are: only those that a program names are compiled. */
 typedef struct cameo_winograd_kind {
-    int64_t m, n; /* rows and columns of a tile of y, and of x: 4 or 6 */
+    int64_t m, n; /* rows and columns of a tile of y, and of what is made of x: 4 to 6 */
+    const unsigned char *sums; /* which sum the products with each number are added to, those of
+                                * one behind another; NULL: one each */
     void (*tiles)(const float *x, int64_t low, int64_t high, struct cameo_winograd_block *b);
     void (*row)(const struct cameo_winograd_block *b, const float *sums, int64_t channel, float *y);
 } cameo_winograd_kind;
@@ -446,6 +448,11 @@ cameo_winograd_make(const cameo_winograd *f, const float *x, int64_t low, int64_
 static inline __attribute__((always_inline)) void
 cameo_winograd_of_y(int m, int n, const cameo_vec *s, cameo_vec *to)
 {
+    if (n == 3) {
+        to[0] = s[0] + s[1];
+        to[1] = s[1] + s[2];
+        return;
+    }
     const cameo_vec sum_a = s[1] + s[2], odd_a = s[1] - s[2];
     if (n == 4) {
         to[0] = s[0] + sum_a;
@@ -515,7 +522,7 @@ static inline __attribute__((unused)) void cameo_winograd_copy(const float *from
             to[i] = from[i];
 }
 
-/* Row `channel` of the sums to its channel of y. */
+/* Row `channel` of the sums, n x n of a tile, to its channel of y. */
 static inline __attribute__((always_inline)) void cameo_winograd_row(int m, int n,
                                                                      const cameo_winograd_block *b,
                                                                      const float *sums,
@@ -662,7 +669,7 @@ static __attribute__((noinline, unused)) void cameo_winograd_pair(int64_t k, con
 }
 #endif
 
-/* The products of one place for rows m0 .. m1, `a` their panels. */
+/* The products of one place for `height` rows, `a` their panels. */
 static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_winograd_block *b,
                                                                    int64_t place, int64_t height,
                                                                    const float *a)
@@ -670,7 +677,9 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
     const cameo_winograd *f = b->form;
     const int64_t depth = f->g->channels, tiles = b->t1 - b->t0;
     const float *x = b->tiles + place * f->place;
-    float *c = b->sums + place * f->sum;
+    const unsigned char *const sums = f->kind->sums;
+    float *c = b->sums + (sums ? sums[place] : place) * f->sum;
+    const int more = sums && place > 0 && sums[place] == sums[place - 1];
     /* each tile asks for the windows of the next place that a tile will read there */
     const int64_t panels = (height + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS;
     const int64_t next = panels * CAMEO_TILE_ROWS * depth * (int64_t)sizeof *a;
@@ -678,7 +687,7 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
         const int64_t nk = depth - k < CAMEO_WINOGRAD_K ? depth - k : CAMEO_WINOGRAD_K;
         if (b->t0 >= f->few) {
             cameo_columns(nk, a + k * CAMEO_TILE_ROWS, depth * CAMEO_TILE_ROWS, x + k * f->width,
-                          b->at, c, f->width, height, tiles, k > 0, NULL);
+                          b->at, c, f->width, height, tiles, more || k > 0, NULL);
             continue;
         }
         for (int64_t t = 0, panel; t < tiles; t += panel) {
@@ -689,7 +698,7 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
             for (; vectors == 1 && i + 2 * CAMEO_TILE_ROWS <= height; i += 2 * CAMEO_TILE_ROWS)
                 cameo_winograd_pair(nk, a + i * depth + k * CAMEO_TILE_ROWS,
                                     depth * CAMEO_TILE_ROWS, x + k * f->width + t, f->width,
-                                    t ? 0 : next, c + i * f->width + t, f->width, k > 0);
+                                    t ? 0 : next, c + i * f->width + t, f->width, more || k > 0);
 #endif
             for (; i < height; i += CAMEO_ROWS)
                 cameo_tiles[CAMEO_ROWS - 1][vectors - 1](
@@ -697,7 +706,7 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
                     a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * depth + k * CAMEO_TILE_ROWS +
                         i % CAMEO_TILE_ROWS,
                     x + k * f->width + t, b->at, t ? 0 : next, c + i * f->width + t, f->width,
-                    panel, k > 0, NULL);
+                    panel, more || k > 0, NULL);
         }
     }
 }

@@ -13,8 +13,11 @@ void tile_conv_print_plan(Printer *p, const Conv *c)
     print_line(p, "/* %s; cycles expected directly %.0f, by tiles of 2 %.0f, of 4 %.0f */",
                winograd_form(c, c->tile), c->cost[0], c->cost[1], c->cost[2]);
     print_line(p, "cameo_winograd form;");
-    print_line(p, "cameo_winograd_plan(&sizes, &cameo_winograd_%lld_%lld, &form);",
-               (long long)c->tile, (long long)winograd_side(c));
+    if (winograd_steps(c))
+        print_line(p, "cameo_winograd_plan(&sizes, &cameo_winograd_two, &form);");
+    else
+        print_line(p, "cameo_winograd_plan(&sizes, &cameo_winograd_%lld_%lld, &form);",
+                   (long long)c->tile, (long long)winograd_side(c));
 }
 
 static void print_form(Printer *p, const Conv *c)

@@ -159,7 +159,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
     else
         for (int i = 0; i < numbers; i++)
             buf_printf(out, "            const %s *%c = (const %s *)(b + at[%d]);\n", kind->vector,
-                       "yz"[i], kind->vector, numbers * k + i);
+                       "yz"[i], kind -> vector, numbers *k + i);
     print_ahead(out, kind, t, rows, vectors, k);
     buf_printf(out, "            const %s ", kind->vector);
     for (int v = 0; v < vectors * parts_of(kind); v++) {
@@ -685,6 +685,12 @@ static int zip_high(int lanes, int i)
     return (i + lanes) / 2 + i % 2 * lanes;
 }
 
+static int after(int lanes, int i)
+{
+    (void)lanes;
+    return i + 1;
+}
+
 static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bool first)
 {
     buf_printf(out, "#%sif %s\n", first ? "" : "el", t->test);
@@ -697,6 +703,7 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     print_shuffle(out, t, "odd", odd);
     print_shuffle(out, t, "zip_low", zip_low);
     print_shuffle(out, t, "zip_high", zip_high);
+    print_shuffle(out, t, "after", after);
     print_extreme(out, t, true);
     print_extreme(out, t, false);
     buf_printf(out, "static inline __attribute__((always_inline, unused)) cameo_vec cameo_clip(\n"

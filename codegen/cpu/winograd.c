@@ -22,9 +22,16 @@ enum {
     PLANE_GAP = 32,
     PLANE_SLACK = 16,
     PANELS = 4,
+    STEPS = 5, // numbers in a line where windows move by two
+    STEPPED = STEPS * STEPS,
+    STEPPED_TILES = 24, // at least: of fewer, all the more weights are as long in coming
     WINDOW = 5,
     LEAST_CHANNELS = 8
 };
+
+// Of the direct form's cycles, below which nearly three times as many weights are worth their
+// memory.
+static const double WORTH = 0.95;
 
 // ---- cost --------------------------------------------------------------------------------------
 
@@ -68,11 +75,29 @@ ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], in
                       places * k * depth * 4};
 }
 
+bool winograd_steps(const Conv *c)
+{
+    return !c->line && c->stride[0] == 2;
+}
+
 int64_t winograd_side(const Conv *c)
 {
     int64_t taps = 0;
     poly_is_const(c->taps[c->rank - 1], &taps);
     return taps;
+}
+
+// The same by a window of 3 x 3 that moves by two: 25 numbers of a tile of 2 x 2 places.
+static ConvWork stepped_work(int64_t rows, int64_t channels, const int64_t size[2], double lanes)
+{
+    enum { MOVES_OF_X = 160, MOVES_OF_Y = 40 };
+    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    const double across = ceil((double)size[1] / 2), down = ceil((double)size[0] / 2);
+    const double all = across * down;
+    return (ConvWork){STEPPED * k * depth * vectors(lanes, all),
+                      depth * down * ceil(across / lanes) * MOVES_OF_X +
+                          k * ceil(all / lanes) * MOVES_OF_Y,
+                      STEPPED * k * depth * 4};
 }
 
 static double cost_of(const Conv *c, const Processor *t, int64_t tile)
@@ -83,7 +108,9 @@ static double cost_of(const Conv *c, const Processor *t, int64_t tile)
             size[i] = OPEN;
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
-    const ConvWork w = winograd_work(rows, channels, size, tile, winograd_side(c), t->lanes);
+    const ConvWork w = tile && winograd_steps(c)
+                           ? stepped_work(rows, channels, size, t->lanes)
+                           : winograd_work(rows, channels, size, tile, winograd_side(c), t->lanes);
     const double share = tile ? t->transformed : t->direct;
     return fmax(w.products / t->products / share, w.bytes / t->bytes) + w.moves / t->moves;
 }
@@ -160,6 +187,16 @@ static bool allows_sizes(const Conv *c)
            rows >= LEAST_CHANNELS && rows <= ((int64_t)1 << 22) / channels;
 }
 
+// Tiles of 2 x 2 places.
+static double stepped_tiles(const Conv *c)
+{
+    int64_t size[2];
+    for (int i = 0; i < 2; i++)
+        if (!poly_is_const(c->out[i], &size[i]))
+            size[i] = OPEN;
+    return ceil((double)size[0] / 2) * ceil((double)size[1] / 2);
+}
+
 static bool allows(const Conv *c)
 {
     int64_t taps;
@@ -167,9 +204,10 @@ static bool allows(const Conv *c)
         return false;
     for (int i = 0; i < 2; i++)
         if (!poly_is_const(c->taps[i], &taps) || (taps != 3 && taps != 5) ||
-            taps != winograd_side(c) || c->stride[i] != 1 || c->dilation[i] != 1)
+            taps != winograd_side(c) || c->stride[i] != c->stride[0] || c->dilation[i] != 1)
             return false;
-    return true;
+    return c->stride[0] == 1 ||
+           (c->stride[0] == 2 && winograd_side(c) == 3 && stepped_tiles(c) >= STEPPED_TILES);
 }
 
 // Places of a window in one line; 0: it is none, or of another size.
@@ -219,11 +257,11 @@ void winograd_choose(Conv *c, const ConvChoice *how)
         return;
     const Processor *t = how->cpu;
     const bool plane = allows_plane(c, t);
-    const int forms = winograd_side(c) == 3 || plane ? 3 : 2;
+    const int forms = plane || (winograd_side(c) == 3 && !winograd_steps(c)) ? 3 : 2;
     for (int i = 0; i < forms; i++)
         c->cost[i] = i == 2 && plane ? cost_of_plane(c, t) : cost_of(c, t, 2 * i);
     for (int i = 1; i < forms; i++)
-        if (c->cost[i] < c->cost[c->tile / 2])
+        if (c->cost[i] < (winograd_steps(c) ? WORTH : 1) * c->cost[c->tile / 2])
             c->tile = 2 * i;
     if (how->tile)
         c->tile = forms == 3 ? how->tile : 2;
@@ -269,7 +307,7 @@ int64_t winograd_window(const Conv *c)
 int64_t winograd_places(const Conv *c)
 {
     const int64_t side = c->tile + winograd_side(c) - 1;
-    return c->plane ? PLANE : c->line ? MOST : side * side;
+    return winograd_steps(c) ? STEPPED : c->plane ? PLANE : c->line ? MOST : side * side;
 }
 
 // Tiles in a row of a plane.
@@ -385,10 +423,19 @@ static const double of_plane[PLANE][WINDOW] = {
     {0, 0, 0, 0, 1},
 };
 
+// The same where windows move by two, and where each number [down][across] lies:
+// cameo_two_order.
+static const double of_steps[STEPS][3] = {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}, {0, 1, 0}};
+static const unsigned char order[STEPPED] = {0,  4,  6, 1, 7, 10, 12, 13, 11, 14, 15, 19, 21,
+                                             16, 22, 2, 5, 8, 3,  9,  17, 20, 23, 18, 24};
+
 // What the numbers of a window of so many give at each of the n places that tiles have.
 static const double *given(int64_t window, int64_t n)
 {
-    return n == PLANE ? of_plane[0] : window == WINDOW ? of_five[0] : of_window[n == MOST][0];
+    return n == PLANE         ? of_plane[0]
+           : n == STEPS       ? of_steps[0]
+           : window == WINDOW ? of_five[0]
+                              : of_window[n == MOST][0];
 }
 
 static inline __attribute__((always_inline)) void transform_line(int64_t window, int64_t n,
@@ -424,6 +471,8 @@ static void transform(int64_t window, int64_t n, const float *from, double to[MO
 {
     if (window == 3 && n == MOST)
         transform_of(3, MOST, from, to);
+    else if (n == STEPS)
+        transform_of(3, STEPS, from, to);
     else if (window == 3)
         transform_of(3, 4, from, to);
     else
@@ -436,6 +485,7 @@ void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels
 {
     const int64_t places = winograd_places(c), padded = (rows + TILE_ROWS - 1) / TILE_ROWS;
     const int64_t window = winograd_window(c), side = winograd_side(c);
+    const bool steps = winograd_steps(c);
     const int64_t group = places * padded * TILE_ROWS * channels;
     memset(to, 0, (size_t)(groups * group) * sizeof *to);
     for (int64_t g = 0; g < groups; g++, to += group)
@@ -453,9 +503,9 @@ void winograd_pack(const Conv *c, int64_t groups, int64_t rows, int64_t channels
                     if (c->line)
                         transform_line(c->line, places, at, given_at);
                     else
-                        transform(side, c->tile + side - 1, at, given_at);
+                        transform(side, steps ? STEPS : c->tile + side - 1, at, given_at);
                     for (int64_t p = 0; p < places; p++)
-                        row[p * height * channels] = (float)given_at[p];
+                        row[(steps ? order[p] : p) * height * channels] = (float)given_at[p];
                 }
             from += used * channels * window;
         }

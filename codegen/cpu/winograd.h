@@ -33,6 +33,8 @@ Index winograd_block(Polys *polys, const Conv *c);
 // would leave lanes of the products empty, and every thread would read all windows. NULL: tiles are
 // many, or rows few.
 Index winograd_made(Polys *polys, const Conv *c);
+// Does a window of a plane move by two?
+bool winograd_steps(const Conv *c);
 // Rows and columns of a window.
 int64_t winograd_side(const Conv *c);
 // Places of a window, and numbers that are made of it.

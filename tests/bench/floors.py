@@ -20,6 +20,7 @@ HERE = pathlib.Path(__file__).parent
 PART = 0.85  # of what the floor allows, where that is less than what is asked
 OF_WINDOW = {3: 16 * 9, 5: 4 * 25}  # products of as many places as a tile of a window of 3 by 3, or 5 by 5, has, for which
 TILE = 36
+STEPPED = 25  # of the 36 of four places whose window of 3 by 3 moves by two
 IN_A_LINE = {3: 12, 5: 10}  # products of a window of so many places for which a tile in one line has
 LINE = 6
 TERMS = 6  # products of bfloat16 that one of float32 is, each factor three terms (docs/numerics.md)
@@ -75,8 +76,12 @@ def kind_of_products(node, makers):
 def least(node, weights, shape, products):
     """Of so many products, those that the largest of Winograd's tiles leave."""
     said = {a.name: list(a.ints) or a.i for a in node.attribute}
-    if (node.op_type != "Conv" or set(said.get("strides", [1])) != {1} or set(said.get("dilations", [1])) != {1}
-            or said.get("group", 1) != 1):
+    strides = set(said.get("strides", [1]))
+    if node.op_type != "Conv" or set(said.get("dilations", [1])) != {1} or said.get("group", 1) != 1:
+        return products
+    if strides == {2} and list(weights[2:]) == [3, 3]:
+        return products * STEPPED // 36
+    if strides != {1}:
         return products
     if list(weights[2:]) in ([3, 3], [5, 5]):
         return products * TILE // OF_WINDOW[weights[2]]

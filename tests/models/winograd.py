@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """winograd.py CAMEO [--programs N] [--nodes N] [--seed S]: convolutions by tiles agree with float64.
 
-Convolutions of 3 x 3 and 5 x 5 windows, and of 3 or 5 places in a line, of random sizes, borders, channels, groups and batches, several in each program. The expected
+Convolutions of 3 x 3 windows that move by one or two, of 5 x 5, and of 3 or 5 places in a line, of random sizes, borders, channels, groups and batches, several in each program. The expected
 results are computed by NumPy in float64 from the definition. What is compared is the rms of the difference over the rms of
 the result, with what `compile --report json` says of each convolution, and the greatest difference with thirty times as much.
 Programs take turns in the size of tiles, the target, fixed and open sizes, the C compiler and the address sanitizer.
@@ -16,11 +16,11 @@ import contractions
 import programs
 
 
-def exact(x, w, bias, pads, group):
+def exact(x, w, bias, pads, group, step):
     top, left, bottom, right = pads
     x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right)))
     window = w.shape[2:]
-    views = np.lib.stride_tricks.sliding_window_view(x, window, axis=(2, 3))
+    views = np.lib.stride_tricks.sliding_window_view(x, window, axis=(2, 3))[:, :, ::step, ::step]
     n, c, h, v = views.shape[:4]
     views = views.reshape(n, group, c // group, h, v, *window)
     weights = w.astype(np.float64).reshape(group, -1, c // group, *window)
@@ -59,7 +59,10 @@ class Net(programs.Network):
         size = [int(self.random.integers(low[d], limit)) for d in range(2)]
         if self.random.integers(4) == 0:
             size[1] = int(self.random.integers(low[1], 200))
-        self.node(group, inside, outside, size, (window, window), pads, 0)
+        step = self.one_of(1, 2) if window == 3 else 1
+        if step == 2 and self.random.integers(2):
+            size = [max(n, 12) for n in size]
+        self.node(group, inside, outside, size, (window, window), pads, 0, step)
 
     def line(self, group, inside, outside):
         """A window along one dim: of the only one, of the last, or of the first of two."""
@@ -71,18 +74,19 @@ class Net(programs.Network):
         self.node(group, inside, outside, (1, size) if across else (size, 1), (1, window) if across else (window, 1),
                   [0, pads[0], 0, pads[1]] if across else [pads[0], 0, pads[1], 0], 2 if across else 3)
 
-    def node(self, group, inside, outside, size, window, pads, one):
+    def node(self, group, inside, outside, size, window, pads, one, step=1):
         """one: the dim of x that has one place, 0 for none; half of them do without that dim."""
         i = len(self.inputs)
         x, w = self.normal(self.one_of(1, 1, 2), group * inside, *size), self.normal(group * outside, inside, *window)
         w *= np.float32((w[0].size) ** -0.5)
         bias = self.normal(group * outside) if self.random.integers(2) else None
         flat = one and self.random.integers(2)
-        want, out = exact(x, w, bias, pads, group), f"v{i}"
+        want, out = exact(x, w, bias, pads, group, step), f"v{i}"
         if flat:
             x, w, want, pads = x.squeeze(one), w.squeeze(one), want.squeeze(one), [p for d, p in enumerate(pads) if d % 2 != one - 2]
         names = [self.weight(w)] + ([self.weight(bias)] if bias is not None else [])
-        self.nodes.append(helper.make_node("Conv", [f"x{i}", *names], [f"v{i}"], pads=pads, group=group))
+        steps = {"strides": [step, step]} if step > 1 else {}
+        self.nodes.append(helper.make_node("Conv", [f"x{i}", *names], [f"v{i}"], pads=pads, group=group, **steps))
         kind = self.random.integers(4)
         if kind == 1:
             self.nodes.append(helper.make_node("Relu", [out], [f"y{i}"]))

@@ -76,7 +76,9 @@ def write_kernels(folder, batch):
     node("Conv", middle, weight(40, 40, 5, 5), pads=[2] * 4)
     node("Conv", middle, weight(14, 40, 3, 3), pads=[1] * 4)
     node("Relu", node("Conv", given("deep", batch, 128, 14, 14), weight(192, 128, 1, 1), weight(192)))  # seven products for eight,
-    node("Conv", given("broad", batch, 128, 33, 30), weight(192, 128, 1, 1))  # of one block, and of several
+    broad = given("broad", batch, 128, 33, 30)
+    node("Conv", broad, weight(192, 128, 1, 1))  # of one block, and of several
+    node("Relu", node("Conv", broad, weight(40, 128, 3, 3), weight(40), pads=[1] * 4, strides=[2, 2]))  # several rows of tiles
     plane = given("plane", batch, 80, 26, 26)  # two blocks of tiles whose channels are shared, rows of 7 tiles
     node("Relu", node("Conv", plane, weight(100, 80, 3, 3), weight(100), pads=[1] * 4))
     line = given("line", batch, 64, 4500)  # several blocks of tiles in a line
