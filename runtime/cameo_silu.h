@@ -63,18 +63,39 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n
     return power;
 }
 
-/* x / d: where the processor divides beside other operations (processors.def) it does, else by the
- * reciprocal within 2^-14 and what that leaves of x. -0 stays so. */
-CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d)
+/* Does the processor divide beside other operations, for less than the reciprocal takes? The row of
+ * processors.def says so, or that it is to be asked. Of those with AVX-512 the ones that have
+ * SSE4A too do: Zen 4 and its successors. */
+#if defined CAMEO_CPU_QUOTIENTS && CAMEO_CPU_QUOTIENTS == 2
+#include <cpuid.h>
+
+static __attribute__((noinline, unused)) int cameo_silu_divides(void)
 {
-#if defined CAMEO_CPU_QUOTIENTS && CAMEO_CPU_QUOTIENTS
-    return x / d;
+    enum { SSE4A = 1 << 6 };
+    static int known; /* 1: no, 2: yes */
+    int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!now) {
+        uint32_t a, b, c, d;
+        now = 1 + (__get_cpuid(0x80000001, &a, &b, &c, &d) && (c & SSE4A));
+        __atomic_store_n(&known, now, __ATOMIC_RELAXED);
+    }
+    return now == 2;
+}
+#elif defined CAMEO_CPU_QUOTIENTS && CAMEO_CPU_QUOTIENTS
+#define cameo_silu_divides() 1
 #else
+#define cameo_silu_divides() 0
+#endif
+
+/* x / d, or by the reciprocal within 2^-14 and what that leaves of x. -0 stays so. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d, const int divided)
+{
+    if (divided)
+        return x / d;
     cameo_silu_vec r;
     __asm__("vrcp14ps %1, %0" : "=v"(r) : "v"(d));
     const cameo_silu_vec q = x * r;
     return cameo_joined_from(cameo_joined_sub(q, d, x), r, q);
-#endif
 }
 
 /* Is any of so many vectors far? A NaN may be said to be. */
@@ -126,8 +147,10 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n
     return (cameo_silu_vec)((cameo_silu_bits)power + (((cameo_silu_bits)t >> 3) << 23));
 }
 
-CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d)
+#define cameo_silu_divides() 1
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d, const int divided)
 {
+    (void)divided;
     return x / d;
 }
 
@@ -168,7 +191,7 @@ CAMEO_IN_LOOP void cameo_silu_store(float *y, int64_t n, cameo_silu_vec x)
  * p the polynomial of the rest f. Within 2.5 units in the last place. Each operation is one of all
  * vectors before the next: those of one vector wait for each other, and a processor's queues hold
  * few vectors' operations. */
-CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors)
+CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors, const int divided)
 {
     const cameo_silu_vec zero = {0}, shift = zero + CAMEO_SILU_SHIFT, one = zero + 1.0f;
     const cameo_silu_vec steps = zero - 0x1.715476p0f;
@@ -185,7 +208,7 @@ CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors)
     CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], f[i], zero + 0.693147182f);
     CAMEO_EACH_VECTOR p[i] = p[i] * f[i];
     CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], n[i], one);
-    CAMEO_EACH_VECTOR x[i] = cameo_silu_over(x[i], n[i] + p[i]);
+    CAMEO_EACH_VECTOR x[i] = cameo_silu_over(x[i], n[i] + p[i], divided);
 #undef CAMEO_EACH_VECTOR
 }
 
@@ -196,7 +219,7 @@ static __attribute__((noinline, unused)) void cameo_silu_far(float *y, const flo
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
         near[i] = fabsf(y[i]) < CAMEO_SILU_FAR ? y[i] : 0.0f;
     cameo_silu_vec x = *(const cameo_silu_vec *)near;
-    cameo_silu_near(&x, 1);
+    cameo_silu_near(&x, 1, cameo_silu_divides());
     *(cameo_silu_vec *)near = x;
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
         y[i] = (fabsf(y[i]) < CAMEO_SILU_FAR ? near[i] : cameo_silu_f32(y[i])) +
@@ -204,7 +227,8 @@ static __attribute__((noinline, unused)) void cameo_silu_far(float *y, const flo
 }
 
 /* Of some vectors, so many that the test is little beside them, with `added` (NULL: nothing). */
-CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const float *added, const int vectors)
+CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const float *added, const int vectors,
+                                      const int divided)
 {
     cameo_silu_vec x[CAMEO_SILU_VECTORS];
     for (int i = 0; i < vectors; i++)
@@ -214,7 +238,7 @@ CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const float *added, const int ve
             cameo_silu_far(y + CAMEO_SILU_LANES * i, added ? added + CAMEO_SILU_LANES * i : NULL);
         return;
     }
-    cameo_silu_near(x, vectors);
+    cameo_silu_near(x, vectors, divided);
     for (int i = 0; i < vectors; i++) {
         if (added)
             x[i] += *(const cameo_silu_vec *)(added + CAMEO_SILU_LANES * i);
@@ -222,24 +246,32 @@ CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const float *added, const int ve
     }
 }
 
-CAMEO_IN_LOOP void cameo_silu_row_with(float *y, const float *added, int64_t n)
+CAMEO_IN_LOOP void cameo_silu_row_as(float *y, const float *added, int64_t n, const int divided)
 {
     enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_SILU_VECTORS * LANES };
     int64_t i = 0;
     for (; n - i >= ALL; i += ALL)
-        cameo_silu_vectors(y + i, added ? added + i : NULL, CAMEO_SILU_VECTORS);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, CAMEO_SILU_VECTORS, divided);
     for (; CAMEO_SILU_VECTORS > 4 && n - i >= 4 * LANES; i += 4 * LANES)
-        cameo_silu_vectors(y + i, added ? added + i : NULL, 4);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, 4, divided);
     for (; n - i >= LANES; i += LANES)
-        cameo_silu_vectors(y + i, added ? added + i : NULL, 1);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, 1, divided);
     if (i == n)
         return;
     float last[LANES], beside[LANES];
     *(cameo_silu_vec *)last = cameo_silu_load(y + i, n - i);
     if (added)
         *(cameo_silu_vec *)beside = cameo_silu_load(added + i, n - i);
-    cameo_silu_vectors(last, added ? beside : NULL, 1);
+    cameo_silu_vectors(last, added ? beside : NULL, 1, divided);
     cameo_silu_store(y + i, n - i, *(const cameo_silu_vec *)last);
+}
+
+CAMEO_IN_LOOP void cameo_silu_row_with(float *y, const float *added, int64_t n)
+{
+    if (cameo_silu_divides())
+        cameo_silu_row_as(y, added, n, 1);
+    else
+        cameo_silu_row_as(y, added, n, 0);
 }
 #else
 CAMEO_IN_LOOP void cameo_silu_row_with(float *y, const float *added, int64_t n)

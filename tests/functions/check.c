@@ -9,7 +9,7 @@
 //
 // --all takes all 2^32 floats, in two builds: without and with multiply-and-add. Otherwise each of
 // the 512 pairs of sign and exponent has N mantissas: its ends, and others from a fixed sequence.
-// --build takes one build alone: plain, strict, fma, wide or divided.
+// --build takes one build alone: plain, strict, fma, wide, divided or asked.
 
 #include "tests/functions/functions.h"
 
@@ -266,6 +266,7 @@ static void add_builds(Work *w, const char *only)
     if (wide) {
         add_build(w, &build_wide, only, true);
         add_build(w, &build_divided, only, w->samples);
+        add_build(w, &build_asked, only, w->samples);
     }
     add_build(w, &build_strict, only, w->samples);
 #else

@@ -22,6 +22,6 @@ typedef struct Build {
     Evaluate evaluate[F_COUNT];
 } Build;
 
-extern const Build build_plain, build_fma, build_wide, build_divided, build_strict;
+extern const Build build_plain, build_fma, build_wide, build_divided, build_asked, build_strict;
 
 #endif
