@@ -61,6 +61,8 @@ bool factor_of(Printer *p, Index i, LoopId v, Index *factor);
 const char *forms_print(Printer *p, const Expr *e);
 // x of 1 / (1 + exp(-x)), or NULL.
 const Expr *forms_sigmoid(const Expr *e);
+// z of 1 / (1 + exp(z)), or NULL.
+const Expr *forms_logistic(const Expr *e);
 // Is it a product of two floats that is used once, and printed as such?
 bool forms_is_product(Printer *p, const Expr *e);
 

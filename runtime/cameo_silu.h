@@ -1,13 +1,22 @@
-/* SiLU of rows of numbers, and what is added to it: where the processor has the instructions, 2^n
- * comes of a table of its sixteenths or eighths, numbers that are far are looked for and not
- * clipped, and with AVX-512 there is no division where that takes longer. Otherwise each number is
- * cameo_silu_f32's. */
+/* SiLU of rows of numbers, and what is added to it, and their sigmoid: where the processor has the
+ * instructions, 2^n comes of a table of its sixteenths or eighths, numbers that are far are looked
+ * for and not clipped, and with AVX-512 there is no division where that takes longer. Otherwise
+ * each number is cameo_silu_f32's or cameo_sigmoid_f32's. */
 #ifndef CAMEO_SILU_H
 #define CAMEO_SILU_H
 
 #include <string.h>
 
 #include "cameo_vector.h"
+
+/* What becomes of x: x / (1 + e^-x), 1 / (1 + e^-x) or 1 / (1 + e^x). */
+enum { CAMEO_ROW_SILU, CAMEO_ROW_SIGMOID, CAMEO_ROW_LOGISTIC };
+
+CAMEO_IN_LOOP float cameo_silu_one(float x, const int how)
+{
+    return how == CAMEO_ROW_SILU ? cameo_silu_f32(x)
+                                 : cameo_sigmoid_f32(how == CAMEO_ROW_LOGISTIC ? -x : x);
+}
 
 #if defined CAMEO_ROUNDS_ONCE && defined __AVX512F__ && defined __AVX512DQ__
 #define CAMEO_SILU_LANES 16
@@ -187,112 +196,138 @@ CAMEO_IN_LOOP void cameo_silu_store(float *y, int64_t n, cameo_silu_vec x)
 }
 #endif
 
-/* Of so many vectors x / (1 + e^-x), none being far: e^-x = 2^n * (1 + p), n a number of steps and
- * p the polynomial of the rest f. Within 2.5 units in the last place. Each operation is one of all
- * vectors before the next: those of one vector wait for each other, and a processor's queues hold
- * few vectors' operations. */
-CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors, const int divided)
+/* Of so many vectors what becomes of them, none being far: e^-x = 2^n * (1 + p), n a number of
+ * steps and p the polynomial of the rest f. Within 2.5 units in the last place. Each operation is
+ * one of all vectors before the next: those of one vector wait for each other, and a processor's
+ * queues hold few vectors' operations. */
+CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors, const int how,
+                                   const int divided)
 {
+    const float sign = how == CAMEO_ROW_LOGISTIC ? 1.0f : -1.0f;
     const cameo_silu_vec zero = {0}, shift = zero + CAMEO_SILU_SHIFT, one = zero + 1.0f;
-    const cameo_silu_vec steps = zero - 0x1.715476p0f;
+    const cameo_silu_vec steps = zero + sign * 0x1.715476p0f, rest = zero + sign * 0x1.4ae0c0p-26f;
     cameo_silu_vec t[CAMEO_SILU_VECTORS], n[CAMEO_SILU_VECTORS], f[CAMEO_SILU_VECTORS];
     cameo_silu_vec p[CAMEO_SILU_VECTORS];
 #define CAMEO_EACH_VECTOR _Pragma("GCC unroll 6") for (int i = 0; i < vectors; i++)
     CAMEO_EACH_VECTOR t[i] = cameo_joined_add(steps, x[i], shift);
     CAMEO_EACH_VECTOR n[i] = t[i] - shift;
     CAMEO_EACH_VECTOR f[i] = cameo_joined_sub(steps, x[i], n[i]);
-    CAMEO_EACH_VECTOR f[i] = cameo_joined_add(zero - 0x1.4ae0c0p-26f, x[i], f[i]);
+    CAMEO_EACH_VECTOR f[i] = cameo_joined_add(rest, x[i], f[i]);
     CAMEO_EACH_VECTOR n[i] = cameo_silu_power(t[i], n[i]);
     CAMEO_EACH_VECTOR p[i] =
         cameo_joined_add(zero + CAMEO_SILU_THIRD, f[i], zero + CAMEO_SILU_SECOND);
     CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], f[i], zero + 0.693147182f);
     CAMEO_EACH_VECTOR p[i] = p[i] * f[i];
     CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], n[i], one);
-    CAMEO_EACH_VECTOR x[i] = cameo_silu_over(x[i], n[i] + p[i], divided);
+    CAMEO_EACH_VECTOR x[i] =
+        cameo_silu_over(how == CAMEO_ROW_SILU ? x[i] : one, n[i] + p[i], divided);
 #undef CAMEO_EACH_VECTOR
 }
 
 /* Of a vector of which one number is far: the others are what they are among others. */
-static __attribute__((noinline, unused)) void cameo_silu_far(float *y, const float *added)
+CAMEO_IN_LOOP void cameo_silu_far_as(float *y, const float *added, const int how)
 {
     float near[CAMEO_SILU_LANES];
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
         near[i] = fabsf(y[i]) < CAMEO_SILU_FAR ? y[i] : 0.0f;
     cameo_silu_vec x = *(const cameo_silu_vec *)near;
-    cameo_silu_near(&x, 1, cameo_silu_divides());
+    cameo_silu_near(&x, 1, how, cameo_silu_divides());
     *(cameo_silu_vec *)near = x;
     for (int i = 0; i < CAMEO_SILU_LANES; i++)
-        y[i] = (fabsf(y[i]) < CAMEO_SILU_FAR ? near[i] : cameo_silu_f32(y[i])) +
+        y[i] = (fabsf(y[i]) < CAMEO_SILU_FAR ? near[i] : cameo_silu_one(y[i], how)) +
                (added ? added[i] : -0.0f);
+}
+
+static __attribute__((noinline, unused)) void cameo_silu_far(float *y, const float *added)
+{
+    cameo_silu_far_as(y, added, CAMEO_ROW_SILU);
+}
+static __attribute__((noinline, unused)) void cameo_sigmoid_far(float *y)
+{
+    cameo_silu_far_as(y, NULL, CAMEO_ROW_SIGMOID);
+}
+static __attribute__((noinline, unused)) void cameo_logistic_far(float *y)
+{
+    cameo_silu_far_as(y, NULL, CAMEO_ROW_LOGISTIC);
 }
 
 /* Of some vectors, so many that the test is little beside them, with `added` (NULL: nothing). */
 CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const float *added, const int vectors,
-                                      const int divided)
+                                      const int how, const int divided)
 {
+    enum { LANES = CAMEO_SILU_LANES };
     cameo_silu_vec x[CAMEO_SILU_VECTORS];
     for (int i = 0; i < vectors; i++)
-        x[i] = *(const cameo_silu_vec *)(y + CAMEO_SILU_LANES * i);
+        x[i] = *(const cameo_silu_vec *)(y + LANES * i);
     if (__builtin_expect(cameo_silu_any_far(x, vectors), 0)) {
         for (int i = 0; i < vectors; i++)
-            cameo_silu_far(y + CAMEO_SILU_LANES * i, added ? added + CAMEO_SILU_LANES * i : NULL);
+            if (how == CAMEO_ROW_SILU)
+                cameo_silu_far(y + LANES * i, added ? added + LANES * i : NULL);
+            else if (how == CAMEO_ROW_SIGMOID)
+                cameo_sigmoid_far(y + LANES * i);
+            else
+                cameo_logistic_far(y + LANES * i);
         return;
     }
-    cameo_silu_near(x, vectors, divided);
+    cameo_silu_near(x, vectors, how, divided);
     for (int i = 0; i < vectors; i++) {
         if (added)
-            x[i] += *(const cameo_silu_vec *)(added + CAMEO_SILU_LANES * i);
-        *(cameo_silu_vec *)(y + CAMEO_SILU_LANES * i) = x[i];
+            x[i] += *(const cameo_silu_vec *)(added + LANES * i);
+        *(cameo_silu_vec *)(y + LANES * i) = x[i];
     }
 }
 
-CAMEO_IN_LOOP void cameo_silu_row_as(float *y, const float *added, int64_t n, const int divided)
+CAMEO_IN_LOOP void cameo_silu_row_as(float *y, const float *added, int64_t n, const int how,
+                                     const int divided)
 {
     enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_SILU_VECTORS * LANES };
     int64_t i = 0;
     for (; n - i >= ALL; i += ALL)
-        cameo_silu_vectors(y + i, added ? added + i : NULL, CAMEO_SILU_VECTORS, divided);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, CAMEO_SILU_VECTORS, how, divided);
     for (; CAMEO_SILU_VECTORS > 4 && n - i >= 4 * LANES; i += 4 * LANES)
-        cameo_silu_vectors(y + i, added ? added + i : NULL, 4, divided);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, 4, how, divided);
     for (; n - i >= LANES; i += LANES)
-        cameo_silu_vectors(y + i, added ? added + i : NULL, 1, divided);
+        cameo_silu_vectors(y + i, added ? added + i : NULL, 1, how, divided);
     if (i == n)
         return;
     float last[LANES], beside[LANES];
     *(cameo_silu_vec *)last = cameo_silu_load(y + i, n - i);
     if (added)
         *(cameo_silu_vec *)beside = cameo_silu_load(added + i, n - i);
-    cameo_silu_vectors(last, added ? beside : NULL, 1, divided);
+    cameo_silu_vectors(last, added ? beside : NULL, 1, how, divided);
     cameo_silu_store(y + i, n - i, *(const cameo_silu_vec *)last);
 }
-
-CAMEO_IN_LOOP void cameo_silu_row_with(float *y, const float *added, int64_t n)
-{
-    if (cameo_silu_divides())
-        cameo_silu_row_as(y, added, n, 1);
-    else
-        cameo_silu_row_as(y, added, n, 0);
-}
 #else
-CAMEO_IN_LOOP void cameo_silu_row_with(float *y, const float *added, int64_t n)
+#define cameo_silu_divides() 1
+CAMEO_IN_LOOP void cameo_silu_row_as(float *y, const float *added, int64_t n, const int how,
+                                     const int divided)
 {
+    (void)divided;
     for (int64_t i = 0; i < n; i++)
-        y[i] = cameo_silu_f32(y[i]) + (added ? added[i] : -0.0f);
+        y[i] = cameo_silu_one(y[i], how) + (added ? added[i] : -0.0f);
 }
 #endif
 
-/* n neighbours of a row. */
-CAMEO_IN_LOOP void cameo_silu_row(float *y, int64_t n)
+CAMEO_IN_LOOP void cameo_silu_rows_as(float *y, const float *added, int64_t rows, int64_t row,
+                                      int64_t n, const int how)
 {
-    cameo_silu_row_with(y, NULL, n);
+    if (row == n) {
+        n *= rows;
+        rows = 1;
+    }
+    if (cameo_silu_divides())
+        for (int64_t r = 0; r < rows; r++)
+            cameo_silu_row_as(y + r * row, added ? added + r * row : NULL, n, how, 1);
+    else
+        for (int64_t r = 0; r < rows; r++)
+            cameo_silu_row_as(y + r * row, added ? added + r * row : NULL, n, how, 0);
 }
 
 /* n neighbours in each of `rows` rows of y, `row` apart. */
 static __attribute__((noinline, unused)) void cameo_silu_rows(float *y, int64_t rows, int64_t row,
                                                               int64_t n)
 {
-    for (int64_t r = 0; r < rows; r++)
-        cameo_silu_row(y + r * row, n);
+    cameo_silu_rows_as(y, NULL, rows, row, n, CAMEO_ROW_SILU);
 }
 
 /* And what lies in `added` as they do. */
@@ -301,8 +336,19 @@ static __attribute__((noinline, unused)) void cameo_silu_rows_with(float *restri
                                                                    int64_t rows, int64_t row,
                                                                    int64_t n)
 {
-    for (int64_t r = 0; r < rows; r++)
-        cameo_silu_row_with(y + r * row, added + r * row, n);
+    cameo_silu_rows_as(y, added, rows, row, n, CAMEO_ROW_SILU);
+}
+
+/* Their sigmoid, and that of their negatives. */
+static __attribute__((noinline, unused)) void cameo_sigmoid_rows(float *y, int64_t rows,
+                                                                 int64_t row, int64_t n)
+{
+    cameo_silu_rows_as(y, NULL, rows, row, n, CAMEO_ROW_SIGMOID);
+}
+static __attribute__((noinline, unused)) void cameo_logistic_rows(float *y, int64_t rows,
+                                                                  int64_t row, int64_t n)
+{
+    cameo_silu_rows_as(y, NULL, rows, row, n, CAMEO_ROW_LOGISTIC);
 }
 
 #endif

@@ -58,17 +58,22 @@ Curve *curve_find(Module *mod, const Expr *value, const Expr *inner,
     return s.plain ? c : NULL;
 }
 
-// ---- SiLU --------------------------------------------------------------------------------------
+// ---- functions of rows -------------------------------------------------------------------------
 
-typedef struct Silu {
+// The function of y that rows have (runtime/cameo_silu.h): y by its sigmoid, that itself, and that
+// of -y.
+typedef enum Rows { ROWS_NONE, ROWS_SILU, ROWS_SIGMOID, ROWS_NEGATED } Rows;
+
+typedef struct Known {
     BufferId y;
-    const Expr *load;  // of y
-    bool found, alone; // alone: y is read by nothing else
-} Silu;
+    const Expr *load; // of y
+    Rows rows;
+    bool alone; // y is read by nothing else
+} Known;
 
-static bool is_silu(const Silu *s, const Expr *e)
+static bool is_silu(const Known *s, const Expr *e)
 {
-    if (e->kind != EX_BINARY || e->op != B_MUL || e->dtype != DT_F32)
+    if (e->kind != EX_BINARY || e->op != B_MUL)
         return false;
     for (int i = 0; i < 2; i++) {
         const Expr *x = i ? e->b : e->a;
@@ -78,39 +83,53 @@ static bool is_silu(const Silu *s, const Expr *e)
     return false;
 }
 
+static Rows rows_of(const Known *s, const Expr *e)
+{
+    if (e->dtype != DT_F32)
+        return ROWS_NONE;
+    if (is_silu(s, e))
+        return ROWS_SILU;
+    return forms_sigmoid(e) == s->load    ? ROWS_SIGMOID
+           : forms_logistic(e) == s->load ? ROWS_NEGATED
+                                          : ROWS_NONE;
+}
+
 static void find_load(void *context, const Expr *e)
 {
-    Silu *s = context;
+    Known *s = context;
     if (e->kind == EX_LOAD && e->buffer == s->y)
         s->load = e;
 }
 
-static const Expr *without_silu(void *context, const Expr *e)
+static const Expr *without_rows(void *context, const Expr *e)
 {
-    Silu *s = context;
+    Known *s = context;
     if (e == s->load || e->kind == EX_CAST) { // what is rounded next has a form of its own
         s->alone = false;
         return e;
     }
-    if (!is_silu(s, e))
+    const Rows rows = rows_of(s, e);
+    if (!rows)
         return NULL;
-    s->found = true;
+    s->alone &= !s->rows || s->rows == rows;
+    s->rows = rows;
     return s->load;
 }
 
-// What c does to SiLU's results, where it is SiLU of y and then a function of these. Otherwise
-// NULL; its element of y itself: nothing.
-static const Expr *behind_silu(Module *mod, const Curve *c, bool *nothing)
+// What c does to the results of a function of rows, where it is such a one of y and then a function
+// of these. Otherwise NULL; its element of y itself: nothing.
+static const Expr *behind_rows(Module *mod, const Curve *c, Rows *rows, bool *nothing)
 {
-    Silu s = {.y = c->y, .alone = true};
+    Known s = {.y = c->y, .alone = true};
     expr_walk(mod, c->value, find_load, &s);
-    const ExprMap map = {&s, without_silu, NULL};
+    const ExprMap map = {&s, without_rows, NULL};
     const Expr *rest = s.load ? expr_map(mod, c->value, &map) : NULL;
     *nothing = rest == s.load;
-    return s.found && s.alone ? rest : NULL;
+    *rows = s.rows;
+    return s.rows && s.alone ? rest : NULL;
 }
 
-// Is `rest`, what is done to SiLU's results, a sum with what lies as they do?
+// Is `rest`, what is done to a function's results, a sum with what lies as they do?
 static bool is_sum(const Curve *c, const Expr *rest)
 {
     if (!rest || rest->kind != EX_BINARY || rest->op != B_ADD || rest->dtype != DT_F32 ||
@@ -148,6 +167,8 @@ static void print_lanes(Printer *p, const Curve *c, const Expr *value, const cha
 
 void curve_print(Printer *p, const Curve *c, int link)
 {
+    static const char *const names[] = {
+        [ROWS_SILU] = "silu", [ROWS_SIGMOID] = "sigmoid", [ROWS_NEGATED] = "logistic"};
     const KernelUses printed = p->printed;
     const uint32_t indent = p->indent;
     Buf *out = p->out;
@@ -155,9 +176,10 @@ void curve_print(Printer *p, const Curve *c, int link)
     p->out = &p->before;
     p->indent = 0;
     const char *name = curve_name(p, link);
+    Rows rows;
     bool nothing;
-    const Expr *rest = behind_silu(p->mod, c, &nothing);
-    const bool sum = is_sum(c, rest), lanes = !rest || (!nothing && !sum);
+    const Expr *rest = behind_rows(p->mod, c, &rows, &nothing);
+    const bool sum = rows == ROWS_SILU && is_sum(c, rest), lanes = !rest || (!nothing && !sum);
     if (lanes)
         print_lanes(p, c, rest ? rest : c->value, name);
     print_line(p,
@@ -167,7 +189,7 @@ void curve_print(Printer *p, const Curve *c, int link)
     if (sum)
         print_line(p, "    cameo_silu_rows_with(y, added, rows, row, n);");
     else if (rest)
-        print_line(p, "    cameo_silu_rows(y, rows, row, n);");
+        print_line(p, "    cameo_%s_rows(y, rows, row, n);", names[rows]);
     if (lanes)
         print_line(p, "    cameo_curve_rows(%s_of, y, %s, rows, row, n);", name,
                    c->adds ? "added" : "NULL");

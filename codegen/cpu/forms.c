@@ -321,29 +321,39 @@ static bool is_one(const Expr *e)
     return is_number(e, &c) && c == 1;
 }
 
-// e^-x of 1 / (1 + e^-x), or NULL.
+// e^z of 1 / (1 + e^z), or NULL.
 static const Expr *power_of(const Expr *e)
 {
     if (e->kind != EX_BINARY || e->op != B_DIV || !is_one(e->a) || e->b->kind != EX_BINARY ||
         e->b->op != B_ADD)
         return NULL;
     const Expr *f = is_one(e->b->a) ? e->b->b : is_one(e->b->b) ? e->b->a : NULL;
-    const bool is =
-        f && f->kind == EX_UNARY && f->op == U_EXP && f->a->kind == EX_UNARY && f->a->op == U_NEG;
-    return is ? f : NULL;
+    return f && f->kind == EX_UNARY && f->op == U_EXP ? f : NULL;
+}
+
+static bool is_negated(const Expr *e)
+{
+    return e->kind == EX_UNARY && e->op == U_NEG;
 }
 
 const Expr *forms_sigmoid(const Expr *e)
 {
+    const Expr *z = forms_logistic(e);
+    return z && is_negated(z) ? z->a : NULL;
+}
+
+const Expr *forms_logistic(const Expr *e)
+{
     const Expr *f = power_of(e);
-    return f ? f->a->a : NULL;
+    return f ? f->a : NULL;
 }
 
 // The same of what is used nowhere else.
 static const Expr *sigmoid_of(Printer *p, const Expr *e)
 {
     const Expr *f = power_of(e);
-    return f && is_own(p, e->b) && is_own(p, f) && is_own(p, f->a) ? f->a->a : NULL;
+    const bool own = f && is_own(p, e->b) && is_own(p, f) && is_own(p, f->a);
+    return own && is_negated(f->a) ? f->a->a : NULL;
 }
 
 // Is factor i of a product the sigmoid of the other one?

@@ -6,6 +6,21 @@
 #include "runtime/cameo_silu.h"
 #include "runtime/cameo_vector.h"
 
+static void silu_row(float *y, long n)
+{
+    cameo_silu_rows(y, 1, n, n);
+}
+static void sigmoid_row(float *y, long n)
+{
+    cameo_sigmoid_rows(y, 1, n, n);
+}
+static void logistic_row(float *y, long n)
+{
+    for (long i = 0; i < n; i++)
+        y[i] = -y[i];
+    cameo_logistic_rows(y, 1, n, n);
+}
+
 // Rows of any length, whose greatest number is 0.
 static void powers_row(float *y, long n)
 {
