@@ -398,6 +398,32 @@ static bool is_made_in_parts(Fusion *x, const Trial *t)
     return false;
 }
 
+// The parts of b take the places that the only reader of it gives them.
+static bool turn_parts(Fusion *x, BufferId b)
+{
+    Numbers parts = {0};
+    for (uint32_t i = 0; i < x->places->writers[b].len; i++) {
+        x->work -= at(x, x->places->writers[b].at[i])->work;
+        vec_push(x->f.arena, &parts, x->places->writers[b].at[i]);
+    }
+    const uint32_t reader = place_turned(x->places, b);
+    for (uint32_t i = 0; i < parts.len; i++) {
+        x->work += at(x, parts.at[i])->work;
+        if (!reader)
+            continue;
+        Kernel *part = at(x, parts.at[i])->step->kernel;
+        Kernel both = *at(x, reader)->step->kernel;
+        join_names(x, &both, part, false);
+        part->name = both.name;
+        part->fused = both.fused;
+    }
+    if (!reader)
+        return false;
+    x->work -= at(x, reader)->work;
+    at(x, reader)->dead = true;
+    return true;
+}
+
 // What the kernels that write b have in common; false: it is not for its readers to compute.
 static bool trial_of(Fusion *x, BufferId b, Trial *t)
 {
@@ -412,7 +438,7 @@ static bool trial_of(Fusion *x, BufferId b, Trial *t)
     t->p = point_of(body);
     if (!body || !point_defines(f, &t->p, t->vars))
         return false;
-    if (t->nmakers > 1 && is_made_in_parts(x, t))
+    if (t->nmakers > 1 && (is_made_in_parts(x, t) || turn_parts(x, b)))
         return false;
     t->view = is_view(&t->p);
     const Expr *load = f->target->scales ? fuse_scaled_load(t->p.store->value) : NULL;

@@ -141,26 +141,141 @@ static Stmt *whole(Joining *j)
     return body;
 }
 
-Stmt *place_joined(const Places *places, BufferId b, uint32_t *axis)
+// The parts of b in their order, in point form each, which are all of it along j->axis.
+static bool take_parts(Joining *j, const Places *places, BufferId b)
 {
     const Numbers *writers = &places->writers[b];
     const Buffer *buffer = buffer_at(places->f->mod, b);
-    Joining j = {.f = places->f, .buffer = b, .axis = buffer->rank};
+    *j = (Joining){.f = places->f, .buffer = b, .axis = buffer->rank};
     int64_t extent;
     if (writers->len < 2 || writers->len > MOST_PARTS || buffer->rank > MOST_RANK)
-        return NULL;
+        return false;
     for (uint32_t i = 0; i < writers->len; i++) {
         const Place *p = place_at(places, writers->at[i]);
         if (p->dead || !p->step->kernel || p->writes.len != 1 || place_reads(p, b) ||
-            !add_part(&j, p->step->kernel))
-            return NULL;
+            !add_part(j, p->step->kernel))
+            return false;
     }
-    const Part *last = &j.parts[j.nparts - 1];
-    if (j.axis == buffer->rank || !poly_is_const(buffer->dims[j.axis], &extent) ||
-        last->from + last->extent != extent)
+    const Part *last = &j->parts[j->nparts - 1];
+    return j->axis != buffer->rank && poly_is_const(buffer->dims[j->axis], &extent) &&
+           last->from + last->extent == extent;
+}
+
+Stmt *place_joined(const Places *places, BufferId b, uint32_t *axis)
+{
+    Joining j;
+    if (!take_parts(&j, places, b))
         return NULL;
     *axis = j.axis;
     return whole(&j);
+}
+
+// ---- a reader that transposes ------------------------------------------------------------------
+
+// What reads all of b and only moves it, neighbours apart: its loops by dim of b, 0 where it is 1.
+typedef struct Turn {
+    Point p;
+    LoopId vars[MOST_RANK];
+} Turn;
+
+static bool turns(Fuse *f, BufferId b, const Kernel *k, Turn *t)
+{
+    const Buffer *buffer = buffer_at(f->mod, b);
+    Polys *polys = f->mod->polys;
+    *t = (Turn){.p = point_of(k->body)};
+    const Expr *load = t->p.store ? t->p.store->value : NULL;
+    if (!load || load->kind != EX_LOAD || load->buffer != b)
+        return false;
+    uint32_t used = 0;
+    LoopId last = 0;
+    for (uint32_t i = 0; i < buffer->rank; i++) {
+        if (poly_equals(buffer->dims[i], 1))
+            continue;
+        for (uint32_t n = 0; n < t->p.nloops && !t->vars[i]; n++) {
+            const LoopId v = t->p.loops[n]->var;
+            if (load->at[i] == poly_loop(polys, v) && loop_extent(polys, v) == buffer->dims[i])
+                t->vars[i] = v;
+        }
+        if (!t->vars[i])
+            return false;
+        last = t->vars[i];
+        used++;
+    }
+    for (uint32_t i = 0; i < buffer->rank; i++) // each loop is of one dim
+        for (uint32_t k = 0; k < i; k++)
+            if (t->vars[i] && t->vars[i] == t->vars[k])
+                return false;
+    return used == t->p.nloops && used > 1 && last != t->p.loops[used - 1]->var;
+}
+
+typedef struct Turned {
+    const Turn *turn;
+    const Part *part;
+} Turned;
+
+static Index at_part(void *context, const Atom *a)
+{
+    const Turned *t = context;
+    for (uint32_t i = 0; a->kind == ATOM_LOOP && i < MOST_RANK; i++)
+        if (t->turn->vars[i] && t->turn->vars[i] == a->var)
+            return t->part->p.store->at[i];
+    return NULL;
+}
+
+// The part's loops in the reader's order, around a store where that one puts its elements.
+static Stmt *turned(Fuse *f, const Turn *t, const Part *part)
+{
+    Module *mod = f->mod;
+    const Stmt *to = t->p.store;
+    Turned context = {t, part};
+    Stmt *body = NEW(mod->arena, Stmt);
+    Index *at = NEWS(mod->arena, Index, to->rank);
+    *body = *to;
+    body->value = part->p.store->value;
+    for (uint32_t i = 0; i < to->rank; i++)
+        at[i] = poly_map(mod->polys, to->at[i], at_part, &context);
+    body->at = at;
+    for (uint32_t k = t->p.nloops; k-- > 0;)
+        for (uint32_t i = 0; i < MOST_RANK; i++) {
+            if (t->vars[i] != t->p.loops[k]->var || !part->vars[i])
+                continue;
+            Stmt *loop = NEW(mod->arena, Stmt);
+            *loop = (Stmt){.kind = S_FOR, .par = true, .var = part->vars[i], .body = body};
+            body = loop;
+        }
+    return body;
+}
+
+uint32_t place_turned(Places *places, BufferId b)
+{
+    const Numbers *readers = &places->readers[b], *writers = &places->writers[b];
+    Joining j;
+    Turn turn;
+    uint32_t reader = 0, n = 0;
+    for (uint32_t i = 0; i < readers->len; i++) {
+        const Place *p = place_at(places, readers->at[i]);
+        if (p->dead || !place_reads(p, b))
+            continue;
+        reader = readers->at[i];
+        n++;
+    }
+    const Place *r = place_at(places, reader);
+    if (n != 1 || !r->step->kernel || r->writes.len != 1 ||
+        places->writers[r->writes.at[0]].len != 1 || !take_parts(&j, places, b) ||
+        !turns(places->f, b, r->step->kernel, &turn))
+        return 0;
+    for (uint32_t i = 0; i < j.nparts; i++)
+        if (j.parts[i].p.store->value->kind != EX_LOAD ||
+            place_at(places, writers->at[i])->list != r->list ||
+            !places_in_order(places, writers->at[i], reader))
+            return 0;
+    places->writers[r->writes.at[0]].len = 0;
+    for (uint32_t i = 0; i < j.nparts; i++) {
+        place_at(places, writers->at[i])->step->kernel->body =
+            turned(places->f, &turn, &j.parts[i]);
+        place_take_uses(places, writers->at[i]);
+    }
+    return reader;
 }
 
 // ---- readers -----------------------------------------------------------------------------------

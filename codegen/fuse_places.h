@@ -62,6 +62,10 @@ uint32_t place_hands_on_scale(Places *x, uint32_t product);
 // The kernel that writes all of a buffer whose parts lie behind one another along *axis, each
 // written by a kernel in point form; NULL: they do not.
 Stmt *place_joined(const Places *x, BufferId b, uint32_t *axis);
+// Where such parts are only moved, and one kernel alone reads b, each element once, and transposes
+// it: lets each part store where that one does, which nothing needs then. Its place; 0: nothing is
+// changed. A part by itself is transposed in squares, its sizes being its own.
+uint32_t place_turned(Places *x, BufferId b);
 // Does a kernel in point form read b along its neighbours, or across them, so that its innermost
 // loop can be cut where a part ends?
 bool fuse_reads_straight(Fuse *f, const Stmt *body, BufferId b, uint32_t axis);
