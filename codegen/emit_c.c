@@ -431,8 +431,10 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     p->out = out;
     if (parts_any(p))
         parts[n++] = "cameo_pool.h", parts[n++] = "cameo_share.h";
-    if (p->transposes)
+    if (p->transposes || p->planes)
         parts[n++] = "cameo_transpose.h";
+    if (p->planes)
+        parts[n++] = "cameo_pixel_planes.h";
     if (p->silus || p->powers || p->gelus)
         parts[n++] = "cameo_silu.h";
     if (p->powers)

@@ -49,6 +49,7 @@ struct Printer {
     const Expr *rounded;     // whoever reads what is stored rounds it to bfloat16
     bool transposes;         // what was printed calls runtime/cameo_transpose.h
     bool silus;              // or runtime/cameo_silu.h
+    bool planes;             // or runtime/cameo_pixel_planes.h
     bool half_rows;          // or runtime/cameo_half_rows.h
     bool powers;             // or runtime/cameo_powers.h
     bool gelus;              // or runtime/cameo_gelu.h

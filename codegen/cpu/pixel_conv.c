@@ -9,6 +9,7 @@
 #include "codegen/cpu/pixel_few.h"
 #include "codegen/cpu/pixel_finish.h"
 #include "codegen/cpu/pixel_gather.h"
+#include "codegen/cpu/pixel_planes.h"
 #include "codegen/cpu/pixel_windows.h"
 #include "codegen/cpu/pixel_winograd.h"
 #include "codegen/parts.h"
@@ -396,6 +397,7 @@ void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
                         .rank = 1,
                         .at = keep(mod, at),
                         .value = store->value->a};
+    to->flat = to->halves || to->part ? NULL : pixel_planes_of(mod, to, at, store);
     to->store = store;
     to->ends = c->bytes ? pixel_bytes_of(mod, to, store, at) : NULL;
     to->finish = to->halves ? pixel_finish_of(mod, to, store->value) : NULL;
@@ -512,6 +514,8 @@ static void print_whole(Printer *p, const Conv *conv)
     print_bind_loop(p, c->lane, 1);
     if (c->ends)
         pixel_bytes_print(p, conv);
+    else if (c->flat)
+        pixel_planes_print(p, conv);
     else if (c->part)
         print_line(p, "cameo_pixel_parts(&%s, &%s, high - low, %lld);",
                    print_element(p, conv->store->buffer, conv->store->at),
@@ -552,7 +556,7 @@ void pixel_conv_print_piece(Printer *p, const Conv *conv)
         p->rounded = NULL;
         nest_end(p, &nest);
     }
-    if ((c->halves && (!c->finish || c->finish->silu)) || c->ends)
+    if ((c->halves && (!c->finish || c->finish->silu)) || c->ends || c->flat)
         print_whole(p, conv);
     if (c->finish && c->finish->silu)
         print_line(p, "#endif");

@@ -39,13 +39,14 @@ typedef struct PixelConv {
     int64_t tiles;   // of a block, where it goes by tiles (pixel_winograd.h); 0: directly
     int64_t part;    // lanes of one pixel that it makes, all its channels; 0: whole pixels
     BufferId packed, sums;
-    LoopId block, lane, n[2], at;  // variables of y; where sums of a row begin
-    Index start;                   // of x, by the variables around
-    bool wide;                     // what operations of bfloat16 hand on may be float32
-    const Stmt *store;             // what is done to a sum
-    bool halves;                   // it goes back there, and is rounded for a piece at once
-    const PixelFinish *finish;     // unless it is this, which goes to y
-    const struct PixelBytes *ends; // or, of bytes, this
+    LoopId block, lane, n[2], at;   // variables of y; where sums of a row begin
+    Index start;                    // of x, by the variables around
+    bool wide;                      // what operations of bfloat16 hand on may be float32
+    const Stmt *store;              // what is done to a sum
+    bool halves;                    // it goes back there, and is rounded for a piece at once
+    const PixelFinish *finish;      // unless it is this, which goes to y
+    const struct PixelBytes *ends;  // or, of bytes, this
+    const struct PixelPlanes *flat; // or y is planes, to which a piece is turned; NULL: it is not
 } PixelConv;
 
 // Channels that a pixel of this dtype holds; 0: there are no such pixels.
