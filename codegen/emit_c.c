@@ -445,6 +445,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_extremes.h";
     if (p->half_rows)
         parts[n++] = "cameo_half_rows.h";
+    if (p->away)
+        parts[n++] = "cameo_away.h";
     emit_add_parts(mod, parts, n);
     emit_headline(o, parts_any(p), out);
     Apart apart = {0};

@@ -62,6 +62,13 @@ static bool pass_unread_ends(Model *m, PassContext *c)
     return true;
 }
 
+static bool pass_joined(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        joined_module(m->kernels);
+    return true;
+}
+
 static bool pass_windows(Model *m, PassContext *c)
 {
     if (!c->on_device)

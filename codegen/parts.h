@@ -33,6 +33,7 @@ typedef struct Parts {
     Buf *out;              // where that goes
     uint32_t indent, mark; // of it
     VEC(Memo) masked;      // variables of it: not seen inside
+    KernelUses *of_steps;  // of the whole module; NULL: nobody asked yet
 } Parts;
 
 // What a unit of work costs is counted in tenths of a nanosecond on one core, roughly. So much of
@@ -61,6 +62,8 @@ void parts_around(Printer *p, const Bounds *b, bool on);
 // A loop over the units of a part, which stand for all of these variables, the last one fastest.
 void parts_nest_begin(Printer *p, uint32_t n, const LoopId *vars);
 void parts_nest_end(Printer *p, uint32_t n, const LoopId *vars);
+// Where a unit is: a variable for each loop, bound until the nest's end.
+void parts_print_places(Printer *p, uint32_t n, const LoopId *vars);
 // Product of their extents.
 Index parts_units(Printer *p, uint32_t n, const LoopId *vars);
 
@@ -71,6 +74,10 @@ Index parts_work(Printer *p, const Stmt *body, uint32_t n, const LoopId *bound);
 // Prints a parallel loop at the top of a kernel as a part; false: it is none, or not worth it, and
 // nothing was printed.
 bool parts_print_for(Printer *p, const Stmt *loop);
+
+// Prints the loops of a part, n of them around `last`, as copies past the caches; false: they are
+// none, or somebody reads what they copy soon, and nothing was printed (codegen/cpu/away.c).
+bool away_print(Printer *p, const Stmt *last, uint32_t n, const LoopId *vars);
 
 // For the dialect: the functions of the kernel's parts, and what its own begins with.
 void parts_print(Printer *p, const Kernel *k, const KernelUses *u);

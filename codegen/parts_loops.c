@@ -145,26 +145,33 @@ Index parts_units(Printer *p, uint32_t n, const LoopId *vars)
     return units;
 }
 
+void parts_print_places(Printer *p, uint32_t n, const LoopId *vars)
+{
+    Index below = poly_const(p->mod->polys, 1);
+    for (uint32_t i = n; i-- > 0;) {
+        const char *div = poly_equals(below, 1)
+                              ? "unit"
+                              : str_printf(p->arena, "unit / %s", print_index(p, below)).at;
+        const char *mod =
+            i ? str_printf(p->arena, " %% %s", print_index(p, print_extent(p, vars[i]))).at : "";
+        print_line(p, "const int64_t i%u = %s%s;", vars[i], div, mod);
+        below = poly_mul(p->mod->polys, below, print_extent(p, vars[i]));
+    }
+    for (uint32_t i = 0; i < n; i++)
+        print_bind_loop(p, vars[i], 1);
+}
+
 void parts_nest_begin(Printer *p, uint32_t n, const LoopId *vars)
 {
     if (n == 1) {
         print_line(p, "for (int64_t i%u = from; i%u < to; i%u++) {", vars[0], vars[0], vars[0]);
-    } else {
-        print_line(p, "for (int64_t unit = from; unit < to; unit++) {");
-        Index below = poly_const(p->mod->polys, 1);
-        for (uint32_t i = n; i-- > 0;) {
-            const char *div = poly_equals(below, 1)
-                                  ? "unit"
-                                  : str_printf(p->arena, "unit / %s", print_index(p, below)).at;
-            const char *mod =
-                i ? str_printf(p->arena, " %% %s", print_index(p, print_extent(p, vars[i]))).at
-                  : "";
-            print_line(p, "    const int64_t i%u = %s%s;", vars[i], div, mod);
-            below = poly_mul(p->mod->polys, below, print_extent(p, vars[i]));
-        }
+        print_bind_loop(p, vars[0], 1);
+        return;
     }
-    for (uint32_t i = 0; i < n; i++)
-        print_bind_loop(p, vars[i], 1);
+    print_line(p, "for (int64_t unit = from; unit < to; unit++) {");
+    p->indent++;
+    parts_print_places(p, n, vars);
+    p->indent--;
 }
 
 void parts_nest_end(Printer *p, uint32_t n, const LoopId *vars)
@@ -359,9 +366,11 @@ static bool print_part(Printer *p, const Stmt *s)
     }
     parts_begin(p, p->kernel->row);
     print_steady(p, s);
-    parts_nest_begin(p, n, vars);
-    print_body(p, last->body);
-    parts_nest_end(p, n, vars);
+    if (!away_print(p, last, n, vars)) {
+        parts_nest_begin(p, n, vars);
+        print_body(p, last->body);
+        parts_nest_end(p, n, vars);
+    }
     parts_end(p, print_index_bare(p, units), parts_grain(p, work));
     return true;
 }

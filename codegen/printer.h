@@ -54,6 +54,7 @@ struct Printer {
     bool powers;             // or runtime/cameo_powers.h
     bool gelus;              // or runtime/cameo_gelu.h
     bool extremes;           // or runtime/cameo_extremes.h
+    bool away;               // or runtime/cameo_away.h
     uint32_t in_arm;         // inside text that may be skipped: no statement may be made
     void *target;            // what the dialect keeps for itself
     struct Parts *parts;     // of kernels that threads share (codegen/parts.h); NULL: none does
@@ -133,6 +134,8 @@ void uses_add_index(Module *mod, KernelUses *u, Index i);
 // store that are left of the kernel (NULL: none) read it.
 void uses_drop_packed(Module *mod, KernelUses *u, BufferId factor, const Stmt *epilogue);
 void uses_add_call(Module *mod, KernelUses *u, const Call *call); // NULL: nothing
+// Of a step with those inside it: buffers alone of kernels.
+void uses_add_step(Module *mod, KernelUses *u, const Step *s);
 
 // Do kernels or conditions call functions of runtime/cameo_vector.h, printed as C?
 bool steps_call_functions(Module *mod, const Step *s);

@@ -158,6 +158,22 @@ KernelUses kernel_uses(Module *mod, Arena *a, const Kernel *k)
     return u;
 }
 
+void uses_add_step(Module *mod, KernelUses *u, const Step *s)
+{
+    if (s->kernel) {
+        const KernelUses own = kernel_uses(mod, u->arena, s->kernel);
+        for (uint32_t i = 0; i < own.buffers.len; i++)
+            access_note(u->arena, &u->buffers, own.buffers.at[i].id, own.buffers.at[i].bits);
+    }
+    uses_add_index(mod, u, s->value);
+    uses_add_expr(mod, u, s->cond);
+    uses_add_call(mod, u, s->call);
+    for (const Step *t = s->body; t; t = t->next)
+        uses_add_step(mod, u, t);
+    for (const Step *t = s->other; t; t = t->next)
+        uses_add_step(mod, u, t);
+}
+
 typedef struct LoadSearch {
     BufferId buffer;
     bool found;

@@ -7,6 +7,8 @@
 // Elements at the ends of a buffer that no kernel reads are not computed
 // (codegen/cpu/unread_ends.c).
 void unread_ends_module(Module *mod);
+// Products read what Concat joins in an output where its parts are (codegen/cpu/joined.c).
+void joined_module(Module *mod);
 // Reductions over windows that overlap go over a plane with a border, columns first, then rows.
 void windows_module(Module *mod);
 // Loops cut where the place of what they read changes its form (codegen/cpu/parts.c).
