@@ -98,8 +98,7 @@ static void print_turn(Buf *out, const NarrowKind *kind, int rows, int vectors, 
     buf_printf(out, ";\n");
     for (int i = 0; i * LINE < vectors * lanes * 4; i++)
         buf_printf(
-            out,
-            "            __builtin_prefetch((const char *)b + CAMEO_CPU_STREAM / 2 + %d, 0, 2);\n",
+            out, "            __builtin_prefetch((const char *)b + CAMEO_CPU_STREAM + %d, 0, 2);\n",
             i * LINE);
     for (int j = 0; j < 32 / kind->bits; j++)
         for (int v = 0; v < vectors; v++) {
