@@ -3,6 +3,7 @@
 // expressions of products of extents, a polynomial in dims, that a program evaluates for the sizes
 // it was given.
 
+#include "codegen/cpu/away.h"
 #include "codegen/cpu/heads.h"
 #include "codegen/count.h"
 
@@ -248,6 +249,8 @@ static KernelCount count_kernel(Count *c, const Kernel *k)
     const uint32_t heads = heads_before(k, before);
     for (uint32_t i = 0; i < heads; i++)
         count_stmts(c, before[i]->body);
+    if (k->override && k->override->away)
+        count_stmts(c, k->override->away->copy->body);
     for (uint32_t i = 0; i < heads; i++)
         c->touched[heads_between(before[i])] = (Touch){0};
     for (uint32_t i = 0; i < c->buffers.len; i++) {

@@ -60,4 +60,62 @@ CAMEO_FN void cameo_copy_away(void *to, const void *from, int64_t size)
 CAMEO_FN void cameo_away_end(void) {}
 #endif
 
+/* Products of one row that read b once copy it meanwhile: a few rows at a time, which the product
+ * finds in the first cache while the next ones come from memory. b and `to` have `rows` rows of
+ * `width` numbers, one behind another; more: y is added to. */
+CAMEO_FN int64_t cameo_rows_away(int64_t rows, int64_t width, const float *b, float *to)
+{
+    const int64_t most = width < 1024 ? 1024 / (width > 0 ? width : 1) : 1;
+    const int64_t n = rows < most ? rows : most;
+    cameo_copy_away(to, b, n * width * (int64_t)sizeof *b);
+    return n;
+}
+
+/* y[i] = the sum over k of a[k] * b[i][k]. */
+CAMEO_FN void cameo_dots_away(int64_t rows, int64_t width, const float *restrict a,
+                              const float *restrict b, float *restrict to, float *restrict y,
+                              int more)
+{
+    enum { LANES = 16 };
+    for (int64_t i = 0, n; i < rows; i += n, b += n * width, to += n * width) {
+        n = cameo_rows_away(rows - i, width, b, to);
+        for (int64_t r = 0; r < n; r++) {
+            const float *row = b + r * width;
+            float lane[LANES] = {0}, sum = 0;
+            int64_t k = 0;
+            for (; k + LANES <= width; k += LANES)
+                for (int l = 0; l < LANES; l++)
+                    lane[l] += a[k + l] * row[k + l];
+            for (int half = LANES / 2; half > 0; half /= 2)
+                for (int l = 0; l < half; l++)
+                    lane[l] += lane[l + half];
+            for (; k < width; k++)
+                sum += a[k] * row[k];
+            y[i + r] = (more ? y[i + r] : 0) + (lane[0] + sum);
+        }
+    }
+}
+
+/* y[k] = the sum over i of a[i] * b[i][k]. */
+CAMEO_FN void cameo_sums_away(int64_t rows, int64_t width, const float *restrict a,
+                              const float *restrict b, float *restrict to, float *restrict y,
+                              int more)
+{
+    if (!more)
+        memset(y, 0, (size_t)width * sizeof *y);
+    for (int64_t i = 0, n; i < rows; i += n, b += n * width, to += n * width) {
+        n = cameo_rows_away(rows - i, width, b, to);
+        int64_t r = 0;
+        for (; r + 4 <= n; r += 4) {
+            const float *at = a + i + r, *row = b + r * width;
+            for (int64_t k = 0; k < width; k++)
+                y[k] += (at[0] * row[k] + at[1] * row[width + k]) +
+                        (at[2] * row[2 * width + k] + at[3] * row[3 * width + k]);
+        }
+        for (; r < n; r++)
+            for (int64_t k = 0; k < width; k++)
+                y[k] += a[i + r] * b[r * width + k];
+    }
+}
+
 #endif

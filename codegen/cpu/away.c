@@ -2,22 +2,40 @@
 // when somebody reads it, it has left them. It is written past them (runtime/cameo_away.h), in runs
 // of neighbours as long as the loops allow: a decoder's cache of before, a head at a time.
 
+#include "codegen/cpu/away.h"
 #include "codegen/parts.h"
 
 enum { LEAST_WEIGHTS = 32 << 20 }; // bytes: caches that cores share are about as large
 
-static bool is_unread(Printer *p, BufferId b)
+KernelUses away_uses_of_all(Module *mod, Arena *scratch)
 {
-    Parts *s = p->parts;
-    if (buffer_at(p->mod, b)->kind != BUF_OUTPUT || s->plan->weights_size < LEAST_WEIGHTS)
+    KernelUses u = {.arena = scratch};
+    for (const Step *s = mod->steps; s; s = s->next)
+        uses_add_step(mod, &u, s);
+    return u;
+}
+
+bool away_takes(const Module *mod, const KernelUses *all, BufferId b)
+{
+    int64_t weights = 0;
+    if (buffer_at(mod, b)->kind != BUF_OUTPUT || access_bits(&all->buffers, b) & ACCESS_READ)
         return false;
-    if (!s->of_steps) {
-        s->of_steps = NEW(p->arena, KernelUses);
-        s->of_steps->arena = p->arena;
-        for (const Step *step = p->mod->steps; step; step = step->next)
-            uses_add_step(p->mod, s->of_steps, step);
+    for (uint32_t i = 0; i < all->buffers.len; i++) {
+        const Buffer *weight = buffer_at(mod, all->buffers.at[i].id);
+        weights += weight->kind == BUF_WEIGHT ? buffer_bytes(weight) : 0;
     }
-    return !(access_bits(&s->of_steps->buffers, b) & ACCESS_READ);
+    return weights >= LEAST_WEIGHTS;
+}
+
+static bool is_taken(Printer *p, BufferId b)
+{
+    if (buffer_at(p->mod, b)->kind != BUF_OUTPUT)
+        return false;
+    if (!p->parts->of_steps) {
+        p->parts->of_steps = NEW(p->arena, KernelUses);
+        *p->parts->of_steps = away_uses_of_all(p->mod, p->arena);
+    }
+    return away_takes(p->mod, p->parts->of_steps, b);
 }
 
 // The place of the first element of a run: of neighbours along the inner loop, and of further
@@ -50,7 +68,7 @@ bool away_print(Printer *p, const Stmt *last, uint32_t n, const LoopId *vars)
     const Stmt *store = copy_in(last);
     const LoopId outer = last->var, inner = store ? last->body->var : 0;
     Index to, from;
-    if (!store || !is_unread(p, store->buffer))
+    if (!store || !is_taken(p, store->buffer))
         return false;
     const Buffer *y = buffer_at(p->mod, store->buffer);
     const int bytes = dtype_info(y->dtype)->bytes;

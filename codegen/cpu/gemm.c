@@ -14,6 +14,7 @@
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
+#include "codegen/cpu/away.h"
 #include "codegen/cpu/heads.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/tiles.h"
@@ -540,7 +541,7 @@ bool override_module(Module *mod, GemmKind kind, const ConvChoice *how, Str *err
     if (ok && kind != GEMM_CUBLASLT)
         chains_find(mod, p, how);
     if (ok && kind != GEMM_CUBLASLT && kind != GEMM_OPENBLAS && !how->exact && !choice.shadow)
-        heads_find(mod, p);
+        heads_find(mod, p), away_find(mod, p);
     const bool read = ok && choice.widened && widened_read(choice.widened, mod, mod->steps);
     arena_free(scratch);
     if (ok && (read || wide_used(mod->steps) || narrow_kinds(mod->steps)))
@@ -585,6 +586,8 @@ void override_uses(const Module *mod, const Kernel *k, KernelUses *u)
         access_note(u->arena, &u->buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     if (o->heads)
         heads_uses((Module *)(uintptr_t)mod, o->heads, u);
+    if (o->away)
+        away_uses((Module *)(uintptr_t)mod, o->away, u);
     if (!o->packed)
         return;
     access_note(u->arena, &u->buffers, o->packed, ACCESS_READ);
@@ -709,6 +712,10 @@ void override_print(Printer *p, const Kernel *k)
     }
     if (o->heads) {
         heads_print(p, o, &outer);
+        return;
+    }
+    if (o->away) {
+        away_print_product(p, o, &outer);
         return;
     }
     if (gemm_print_parts(p, o, &outer, &sums))

@@ -17,6 +17,7 @@ typedef enum GemmKind {
 } GemmKind;
 
 typedef struct Heads Heads; // codegen/cpu/heads.h
+typedef struct Away Away;   // codegen/cpu/away.h
 
 // y[.., m, n] = f(sum over k of a[.., m, k] * b[.., k, n]): y begins as 0 or as what f adds first,
 // a product of matrices adds to it, then the rest of f is applied to y where it stands.
@@ -41,6 +42,7 @@ struct Override {
     BufferId block;           // room for a in panels, where threads share it; 0: none
     Stmt *begin;              // what y is before the product adds to it; NULL: 0
     const Heads *heads;       // what is done before it, row by row; NULL: nothing
+    const Away *away;         // a copy of b that it makes (codegen/cpu/away.h); NULL: none
     Stmt *epilogue;           // loops that apply what is left of f to y; NULL: nothing is
 };
 
