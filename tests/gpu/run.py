@@ -3,12 +3,13 @@
 
     python3 run.py [--jobs N] [--filter RE] [--bench N] [--sanitizer N] [--json OUT]
 
-Needs nvcc (CUDA toolkit), a C compiler and NumPy. compute-sanitizer runs on --sanitizer small cases where the toolkit has
-it. Real models are timed beside ONNX Runtime and PyTorch (through onnx2torch) where these are installed and see a GPU.
+Needs nvcc (CUDA toolkit), a C compiler and NumPy. compute-sanitizer runs on --sanitizer small cases and on each model where
+the toolkit has it. Real models are timed beside ONNX Runtime and PyTorch (through onnx2torch) where these are installed and see a GPU.
 Exit 1 if anything differs, fails or cannot be built.
 """
 import argparse
 import concurrent.futures
+import ctypes
 import json
 import os
 import pathlib
@@ -260,12 +261,8 @@ def check_unit(builder, plan, index, names, options):
     return list(rows.values())
 
 
-def sanitize(plan, options):
-    """compute-sanitizer's four tools over some small cases: (tool, cases, errors, first line)."""
-    tool = find_tool("compute-sanitizer")
-    if not tool:
-        print("SKIPPED: no compute-sanitizer in this toolkit")
-        return []
+def small_cases(plan, options):
+    """(program, number, data, folder of outputs) of cases with little data, evenly spread over the suite."""
     small = []
     for index, names in enumerate(plan["units"]):
         program = HERE / "units" / f"unit{index}" / f"unit{index}"
@@ -275,17 +272,39 @@ def sanitize(plan, options):
                 if program.exists() and size < 4096 and re.search(options.filter, name):
                     small.append((program, number, data, HERE / "out" / name / data.name))
     step = max(1, len(small) // options.sanitizer)
-    rows, chosen = [], small[::step][:options.sanitizer]
-    for which in ("memcheck", "racecheck", "synccheck", "initcheck"):
-        errors, first = 0, ""
-        for program in sorted({c[0] for c in chosen}):
-            lines = "".join(f"{n}\t{d}\t{o}\n" for p, n, d, o in chosen if p == program)
-            done = call([tool, "--tool", which, "--error-exitcode", "9", program], input=lines, timeout=1800)
-            if done.returncode:
-                errors += 1
-                text = done.stdout + done.stderr
-                first = first or next((x for x in text.splitlines() if x.startswith("=========") and len(x) > 12), text[:200])
-        rows.append((which, len(chosen), errors, first))
+    return small[::step][:options.sanitizer]
+
+
+def sanitize(plan, models, options):
+    """compute-sanitizer's four tools over some small cases and one run of each model: (tool, programs, those with errors,
+    what it said first)."""
+    tool = find_tool("compute-sanitizer")
+    if not tool:
+        print("SKIPPED: no compute-sanitizer in this toolkit")
+        return []
+    cases, runs = small_cases(plan, options), []
+    for program in sorted({c[0] for c in cases}):
+        runs.append(([program], "".join(f"{n}\t{d}\t{o}\n" for p, n, d, o in cases if p == program)))
+    for m in models:
+        folder = HERE / "models" / m["name"]
+        if (folder / m["prefix"]).exists():
+            runs.append(([folder / m["prefix"], "--inputs-from", folder / "test_data_set_0"], ""))
+
+    def examine(which, run):
+        try:
+            done = call([tool, "--tool", which, "--error-exitcode", "9", *run[0]], input=run[1], timeout=options.patience)
+        except subprocess.TimeoutExpired:
+            return f"{run[0][0].name}: no end in {options.patience} s"
+        said = [x for x in (done.stdout + done.stderr).splitlines() if x.startswith("=" * 9) and len(x) > 12]
+        found = [x[9:].strip() for x in said if "COMPUTE-SANITIZER" not in x]
+        return f"{run[0][0].name}: {'; '.join(found[:12]) or done.stderr[-200:]}" if done.returncode else ""
+
+    rows, tools = [], ("memcheck", "racecheck", "synccheck", "initcheck")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        said = {which: [pool.submit(examine, which, run) for run in runs] for which in tools}
+        for which in tools:
+            errors = [e.result() for e in said[which] if e.result()]
+            rows.append((which, len(runs), len(errors), "\n    ".join(errors)))
     return rows
 
 
@@ -332,6 +351,7 @@ def time_torch(model, data, count):
         return None
     if not torch.cuda.is_available():
         return None
+    torch.backends.cudnn.allow_tf32 = False  # products of what both add in float32
     try:
         module = convert(str(model)).cuda().eval()
         weights = {w.name for w in onnx.load(model).graph.initializer}
@@ -377,12 +397,24 @@ def show(value):
     return "-" if value is None else f"{value:.3f}"
 
 
+def has_products():
+    """Is cuBLASLt found by the loader, as emitted programs look for it?"""
+    for name in ("libcublasLt.so.13", "libcublasLt.so.12"):
+        try:
+            ctypes.CDLL(name)
+            return True
+        except OSError:
+            pass
+    return False
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     p.add_argument("--filter", default="")
     p.add_argument("--bench", type=int, default=200)
     p.add_argument("--sanitizer", type=int, default=40)
+    p.add_argument("--patience", type=int, default=300, help="seconds for a program under compute-sanitizer")
     p.add_argument("--json", type=pathlib.Path)
     options = p.parse_args()
     if (HERE / "cases.tar.xz").exists() and not (HERE / "cases").exists():
@@ -390,13 +422,14 @@ def main():
             tar.extractall(HERE)
     plan, begin = json.loads((HERE / "plan.json").read_text()), time.monotonic()
     builder = Builder(options)
-    print(f"device: {builder.name}; kernels for {'sm_' + builder.number if builder.number else 'PTX'}")
+    print(f"device: {builder.name}; kernels for {'sm_' + builder.number if builder.number else 'PTX'}; products by "
+          f"{'cuBLASLt' if has_products() else 'own kernels: the loader finds no cuBLASLt'}")
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         units = [pool.submit(check_unit, builder, plan, i, names, options) for i, names in enumerate(plan["units"])]
         cases = [row for u in units for row in u.result()]
     chosen = [m for m in plan["models"] if re.search(options.filter, m["name"])]
     models = [check_model(builder, m, options) for m in chosen]  # one at a time: they are timed
-    checks = sanitize(plan, options) if options.sanitizer > 0 and cases else []
+    checks = sanitize(plan, chosen, options) if options.sanitizer > 0 else []
     for name, status, why in cases:
         if status != "passed":
             print(f"{status} {name}: {why}")
@@ -405,8 +438,8 @@ def main():
         print(f"{m['name']:28} {m['status']:12} {show(m['cameo']):>10} {show(m['ort']):>10} {show(m['torch']):>10} {m['reason']}")
     passed = sum(status == "passed" for _, status, _ in cases)
     print(f"{'backend suite':28} {passed} of {len(cases)} cases pass")
-    for which, count, errors, first in checks:
-        print(f"{'compute-sanitizer ' + which:28} {count} cases, {errors} programs with errors {first}")
+    for which, count, errors, said in checks:
+        print(f"{'compute-sanitizer ' + which:28} {count} programs, {errors} with errors {said}")
     wrong = len(cases) - passed + sum(m["status"] != "agrees" for m in models) + sum(c[2] for c in checks)
     print(f"{wrong} wrong, {time.monotonic() - begin:.0f} s")
     if options.json:
