@@ -21,7 +21,8 @@ typedef struct Dialect {
     void (*kernel_end)(Printer *p, const Kernel *k);
     // Prints the body of a kernel. NULL: its statements one after another.
     void (*body)(Printer *p, const Kernel *k);
-    const char *lane, *lanes; // of a group that computes reductions together (Printer.together)
+    const char *lane, *lanes;    // of a group that computes reductions together (Printer.together)
+    const char *slice, *nslices; // the same of the threads of one point (Printer.slices)
     // Prints an update (scatter) of `at` with `value`, both text; NULL: at = op(at, value).
     // `parallel`: a parallel loop is around it.
     void (*update)(Printer *p, const Stmt *s, const char *at, const char *value, bool parallel);

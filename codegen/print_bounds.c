@@ -153,7 +153,8 @@ void nest_begin(Printer *p, Bounds *b, const Expr *body)
         const char *low = b->low[i] ? b->low[i] : "0";
         if (b->shared == i + 1)
             print_line(p, "for (%s i%u = %s + %s; i%u < %s; i%u += %s) {", p->dialect->index, v,
-                       low, p->dialect->lane, v, high, v, p->dialect->lanes);
+                       low, p->slices ? p->dialect->slice : p->dialect->lane, v, high, v,
+                       p->slices ? p->dialect->nslices : p->dialect->lanes);
         else
             print_line(p, "for (%s i%u = %s; i%u < %s; i%u++) {", p->dialect->index, v, low, v,
                        high, v);

@@ -558,7 +558,10 @@ enum { ARM_LIMIT = 24 };
 static void print_arm(Printer *p, uint32_t temp, const Expr *arm)
 {
     uint32_t mark = print_block_begin(p);
+    const bool together = p->together;
+    p->together = together && !p->slices; // other points of the block may take the other arm
     const char *v = print_expr(p, arm);
+    p->together = together;
     print_line(p, "t%u = %s;", temp, without_parentheses(p, v));
     print_block_end(p, mark);
 }

@@ -28,6 +28,9 @@ bool unary_is_arithmetic(UnaryOp op, DType t);
 void memo_add(Printer *p, const Expr *e, uint32_t temp);
 uint32_t index_weight(Printer *p, Index i, uint32_t limit);
 const char *print_reduce(Printer *p, const Expr *e);
+bool print_any_order(const Expr *reduce); // may threads share the work of it?
+// Has but one of its loops more than one iteration?
+bool print_is_one_loop(Printer *p, const Expr *reduce);
 // The value of a reduction over nothing; acc = op(acc, what is reduced), which is printed before.
 const char *print_neutral(Printer *p, const Expr *reduce);
 void print_accumulate(Printer *p, const Expr *reduce, const char *acc);

@@ -64,6 +64,7 @@ struct Printer {
     size_t text_at;          // in `out`, where the kernel's text begins behind its comment
     bool in_group;           // rows declared here belong to a group of threads
     bool together;           // a group of threads runs this text: it shares the work of reductions
+    bool slices;             // that group is the threads of one point; other points may differ
     bool *found_hoist; // not NULL: print_hoisted only tells whether there is anything to hoist
 
     VEC(Memo) memos;

@@ -19,9 +19,10 @@ typedef enum cameo_op_kind {
 
 typedef struct cameo_op {
     int32_t kind, kernel;
-    uint32_t blocks, threads;
-    uint32_t first, count; /* arguments of a launch */
-    uint64_t device;       /* copies */
+    uint32_t blocks;
+    uint16_t threads, slices; /* a block is threads * slices */
+    uint32_t first, count;    /* arguments of a launch */
+    uint64_t device;          /* copies */
     void *host;
     int64_t bytes;
 } cameo_op;
@@ -168,11 +169,33 @@ CAMEO_FN void cameo_cuda_launch(cameo_context *c, int32_t kernel, int64_t points
     op->blocks = (uint32_t)(blocks < 1                       ? 1
                             : blocks > CAMEO_CUDA_MAX_BLOCKS ? CAMEO_CUDA_MAX_BLOCKS
                                                              : blocks);
-    op->threads = (uint32_t)width;
+    op->threads = (uint16_t)width;
+    op->slices = 1;
     op->first = cameo_cuda_of(c)->record.nargs;
     op->count = nargs;
     for (uint32_t i = 0; i < nargs; i++)
         cameo_record_arg(c, args[i]);
+}
+
+/* Launches a kernel over `points`, each of which `least` to `parts` threads may share: as many as a
+ * large device wants, so that few points fill it too; or one. */
+CAMEO_FN void cameo_cuda_launch_slices(cameo_context *c, int32_t kernel, int64_t points,
+                                       uint32_t least, uint32_t parts, uint32_t nargs,
+                                       const uint64_t *args)
+{
+    enum { WANTED = 1 << 18, MOST = 16, THREADS = 256 /* CAMEO_SLICED_THREADS of the device */ };
+    uint16_t slices = 1;
+    while (slices < MOST && 2 * slices <= parts && points * 2 * slices <= WANTED)
+        slices = (uint16_t)(2 * slices);
+    cameo_cuda_launch(c, kernel, points, 0, nargs, args);
+    if (cameo_cuda_of(c)->failed || points < 0 || slices < least)
+        return;
+    cameo_op *op = &cameo_cuda_of(c)->record.ops[cameo_cuda_of(c)->record.nops - 1];
+    op->threads = (uint16_t)(THREADS / slices);
+    op->slices = slices;
+    op->blocks = (uint32_t)((points + op->threads - 1) / op->threads);
+    if (op->blocks < 1)
+        op->blocks = 1;
 }
 
 /* Launches a kernel with at least a thread for each element, in one dim. 0 or -1. */
@@ -253,8 +276,8 @@ CAMEO_FN int cameo_add_launch(cameo_context *c, const cameo_record *r, const cam
         params[i] = &r->args[op->first + i];
     void *function = g->functions[op->kernel];
     if (!graph) {
-        CAMEO_CU(c, cuLaunchKernel, function, op->blocks, 1, 1, op->threads, 1, 1, 0, g->stream,
-                 params, NULL);
+        CAMEO_CU(c, cuLaunchKernel, function, op->blocks, 1, 1, op->threads, op->slices, 1, 0,
+                 g->stream, params, NULL);
         return 0;
     }
     cameo_cu_kernel_node node = {.func = function,
@@ -262,7 +285,7 @@ CAMEO_FN int cameo_add_launch(cameo_context *c, const cameo_record *r, const cam
                                  .grid_y = 1,
                                  .grid_z = 1,
                                  .block_x = op->threads,
-                                 .block_y = 1,
+                                 .block_y = op->slices,
                                  .block_z = 1,
                                  .params = params};
     void *added = NULL;

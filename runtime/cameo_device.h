@@ -14,7 +14,10 @@ CAMEO_FN int64_t cameo_threads(void)
     return (int64_t)gridDim.x * blockDim.x;
 }
 
-/* ---- reductions: each thread gives a part, all get the whole. Blocks are whole warps. */
+/* ---- reductions: each thread gives a part, all get the whole: all threads of a block, which is
+ * whole warps then, or those of a column, which share a point (threadIdx.x). */
+
+enum { CAMEO_SLICED_THREADS = 256 }; /* of such a block at most; cameo_cuda.h launches them */
 
 #define CAMEO_BLOCK(op, suffix, type, combined)                                                    \
     CAMEO_FN type cameo_block_##op##_##suffix(type a)                                              \
@@ -32,6 +35,21 @@ CAMEO_FN int64_t cameo_threads(void)
         for (unsigned i = 1; i < blockDim.x / 32; i++) {                                           \
             const type b = parts[i];                                                               \
             a = combined;                                                                          \
+        }                                                                                          \
+        return a;                                                                                  \
+    }                                                                                              \
+    CAMEO_FN type cameo_slices_##op##_##suffix(type a)                                             \
+    {                                                                                              \
+        static __shared__ type parts[CAMEO_SLICED_THREADS];                                        \
+        if (blockDim.y > 1) {                                                                      \
+            __syncthreads();                                                                       \
+            parts[threadIdx.y * blockDim.x + threadIdx.x] = a;                                     \
+            __syncthreads();                                                                       \
+            a = parts[threadIdx.x];                                                                \
+            for (unsigned i = 1; i < blockDim.y; i++) {                                            \
+                const type b = parts[i * blockDim.x + threadIdx.x];                                \
+                a = combined;                                                                      \
+            }                                                                                      \
         }                                                                                          \
         return a;                                                                                  \
     }
@@ -52,22 +70,20 @@ CAMEO_BLOCK(min, i64, int64_t, cameo_min_i64(a, b))
 CAMEO_BLOCK(max, i64, int64_t, cameo_max_i64(a, b))
 
 /* Signed sums and products wrap, as unsigned ones do. */
-CAMEO_FN int32_t cameo_block_add_i32(int32_t a)
-{
-    return (int32_t)cameo_block_add_u32((uint32_t)a);
-}
-CAMEO_FN int32_t cameo_block_mul_i32(int32_t a)
-{
-    return (int32_t)cameo_block_mul_u32((uint32_t)a);
-}
-CAMEO_FN int64_t cameo_block_add_i64(int64_t a)
-{
-    return (int64_t)cameo_block_add_u64((uint64_t)a);
-}
-CAMEO_FN int64_t cameo_block_mul_i64(int64_t a)
-{
-    return (int64_t)cameo_block_mul_u64((uint64_t)a);
-}
+#define CAMEO_SIGNED(group, op, width)                                                             \
+    CAMEO_FN int##width##_t cameo_##group##_##op##_i##width(int##width##_t a)                      \
+    {                                                                                              \
+        return (int##width##_t)cameo_##group##_##op##_u##width((uint##width##_t)a);                \
+    }
+
+CAMEO_SIGNED(block, add, 32)
+CAMEO_SIGNED(block, mul, 32)
+CAMEO_SIGNED(block, add, 64)
+CAMEO_SIGNED(block, mul, 64)
+CAMEO_SIGNED(slices, add, 32)
+CAMEO_SIGNED(slices, mul, 32)
+CAMEO_SIGNED(slices, add, 64)
+CAMEO_SIGNED(slices, mul, 64)
 
 /* ---- updates: compare and swap until nobody was faster */
 

@@ -11,6 +11,8 @@ enum { CUDA_THREADS = 256 };
 typedef struct CudaGrid {
     Index points;     // iterations of the loops that are divided; NULL: known on the device alone
     uint32_t threads; // of the block that each point is; 0: each point is a thread
+    uint32_t parts;   // if a point may be several threads: how many its reduction has work for
+    uint32_t least;   // and how many pay
 } CudaGrid;
 
 typedef struct CudaTarget {

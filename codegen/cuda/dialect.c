@@ -58,6 +58,8 @@ const Dialect dialect_cuda = {
     .body = cuda_print_body,
     .lane = "threadIdx.x",
     .lanes = "blockDim.x",
+    .slice = "threadIdx.y",
+    .nslices = "blockDim.y",
     .update = cuda_update,
 };
 

@@ -226,9 +226,12 @@ static void cuda_call(StepPrinter *s, const Kernel *k)
         buf_printf(&args, "%s(uint64_t)d%u", n++ ? ", " : "", u.dims.at[i].id);
     const CudaGrid *grid = grid_of(s, k);
     const char *points = grid->points ? print_index_bare(p, grid->points) : "-1";
+    const char *width = grid->parts ? str_printf(p->arena, "%u, %u", grid->least, grid->parts).at
+                                    : str_printf(p->arena, "%u", grid->threads).at;
     Str launch = str_printf(
-        p->arena, "cameo_cuda_launch(c, %u, %s, %u, %u, (const uint64_t[]){%.*s}); /* %s */", k->id,
-        points, grid->threads, n, n ? (int)args.len : 1, n ? args.at : "0", kernel_name(p, k));
+        p->arena, "cameo_cuda_launch%s(c, %u, %s, %s, %u, (const uint64_t[]){%.*s}); /* %s */",
+        grid->parts ? "_slices" : "", k->id, points, width, n, n ? (int)args.len : 1,
+        n ? args.at : "0", kernel_name(p, k));
     if (k->override && u.buffers.len) // a product of nothing uses none: they are not declared
         cuda_print_product(p, k, launch.at);
     else
