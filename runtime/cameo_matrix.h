@@ -48,6 +48,13 @@ static inline __attribute__((unused)) int cameo_amx_ask(void)
     return r == 0;
 }
 
+#if defined CAMEO_CPU_SQUARES && !CAMEO_CPU_SQUARES
+/* The processor's row has none. */
+static inline __attribute__((always_inline, unused)) int cameo_amx_on(void)
+{
+    return 0;
+}
+#else
 /* The same, asked once; programs ask before their threads begin. */
 static __attribute__((noinline, unused)) int cameo_amx_on(void)
 {
@@ -59,6 +66,7 @@ static __attribute__((noinline, unused)) int cameo_amx_on(void)
     }
     return now == 2;
 }
+#endif
 
 /* All registers are 16 rows of 64 bytes. */
 static inline __attribute__((unused)) void cameo_amx_begin(void)

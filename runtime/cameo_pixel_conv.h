@@ -33,11 +33,11 @@ typedef struct cameo_pixel_conv {
     int64_t taps[2], stride[2], dilation[2], origin; /* origin: pixels before the first window */
     int64_t blocks, columns; /* blocks of channels of the output, channels of a block */
     int64_t last;            /* panels of the last block that anybody reads */
-    int64_t pixel; /* bytes of one; those after it are read too where it is less than 64 */
-    int gathered;  /* x is what cameo_pixel_gather copied */
-    int narrow;    /* the only panel has 16 columns that anybody reads */
-    int edge;      /* the last panel has no more than 16 channels */
-    int half;      /* it has 17 to 24 */
+    int64_t pixel;        /* bytes of one; those after it are read too where it is less than 64 */
+    int gathered;         /* x is what cameo_pixel_gather copied */
+    int narrow;           /* the only panel has 16 columns that anybody reads */
+    int edge;             /* the last panel has no more than 16 channels */
+    int half;             /* it has 17 to 24 */
     int64_t whole, words; /* steps of k whose pixels are full, and words of those behind them */
     /* set by cameo_pixel_conv_plan */
     int64_t steps, pitch, places, tiles, step, down;
@@ -73,7 +73,7 @@ typedef struct cameo_pixel_cut {
 } cameo_pixel_cut;
 
 /* Do vectors multiply its words, there being no matrix registers? */
-static inline __attribute__((unused)) int cameo_pixel_exact(cameo_pixel_kind kind)
+static inline __attribute__((always_inline, unused)) int cameo_pixel_exact(cameo_pixel_kind kind)
 {
     int has = 0;
 #ifdef CAMEO_AMX
@@ -310,9 +310,9 @@ cameo_pixel_words(cameo_pixel_kind kind)
 }
 
 /* Rows of places `place` to `last`, and of the last one again for a group that has more. */
-static inline __attribute__((unused)) void
-cameo_pixel_rows(const cameo_pixel_conv *c, const char *x, int64_t place, int64_t last,
-                 const char **rows)
+static inline __attribute__((unused)) void cameo_pixel_rows(const cameo_pixel_conv *c,
+                                                            const char *x, int64_t place,
+                                                            int64_t last, const char **rows)
 {
     const int64_t n = last - place;
     int64_t across = place % c->row;
@@ -655,9 +655,8 @@ typedef float cameo_pixel_floats __attribute__((vector_size(64), aligned(4), may
 typedef uint16_t cameo_pixel_half __attribute__((vector_size(32), aligned(2), may_alias));
 
 /* a * b + c, rounded once. */
-static inline __attribute__((unused)) cameo_pixel_floats cameo_pixel_muladd(cameo_pixel_floats a,
-                                                                            cameo_pixel_floats b,
-                                                                            cameo_pixel_floats c)
+static inline __attribute__((unused)) cameo_pixel_floats
+cameo_pixel_muladd(cameo_pixel_floats a, cameo_pixel_floats b, cameo_pixel_floats c)
 {
     __asm__("vfmadd213ps %2, %1, %0" : "+v"(a) : "v"(b), "v"(c));
     return a;
@@ -739,9 +738,8 @@ static __attribute__((noinline, unused)) void cameo_pixel_silu(uint16_t *to,
 #endif
 
 /* Where the places of tiles t and t + 1 of a cut end. */
-static inline __attribute__((unused)) int64_t cameo_pixel_last(const cameo_pixel_conv *c,
-                                                               const cameo_pixel_cut *cut,
-                                                               int64_t t)
+static inline __attribute__((unused)) int64_t
+cameo_pixel_last(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t t)
 {
     const int64_t last = (t + 2 < cut->t1 ? t + 2 : cut->t1) * CAMEO_PIXEL_TILE;
     return last < c->places ? last : c->places;

@@ -18,11 +18,11 @@ typedef struct cameo_pixel_places {
     int64_t n;
 } cameo_pixel_places;
 
-/* The first place's pixels of a block, and bytes from line to line. */
+/* The first place's pixels of a block, and bytes from line to line and from block to block. */
 typedef struct cameo_pixel_fuse {
     char *y;
     const char *added;
-    int64_t down, added_down;
+    int64_t down, added_down, apart, added_apart;
 } cameo_pixel_fuse;
 
 enum { CAMEO_PIXEL_TURNS = CAMEO_PIXEL_TILES / 2, CAMEO_PIXEL_TURN = 2 * CAMEO_PIXEL_TILE };
@@ -50,7 +50,20 @@ static inline __attribute__((unused)) void cameo_pixel_keep_none(cameo_pixel_kep
 typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const *rows,
                                const cameo_words_panel *b, const cameo_words_vector *less,
                                const cameo_pixel_places *places, const void *ends);
-typedef cameo_pixel_group *const cameo_pixel_groups_of[3];
+
+/* Groups of 4, 6 and 8 places by one vector, by two and by one and a half; NULL: no panel of the
+ * convolution has such columns. */
+typedef struct cameo_pixel_groups {
+    cameo_pixel_group *const *widths[3];
+} cameo_pixel_groups;
+
+/* Of those that are called `name`, as many as `one`, `two` and `half`, 0 or 1, say. */
+#define CAMEO_PIXEL_GROUPS_OF(name, one, two, half)                                                \
+    {                                                                                              \
+        {                                                                                          \
+            (one) ? name##_1_0 : NULL, (two) ? name##_2_0 : NULL, (half) ? name##_2_1 : NULL       \
+        }                                                                                          \
+    }
 
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
@@ -74,22 +87,18 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
         end(height, vectors, sums, places, ends);                                                  \
     }
 
-/* A table of groups of 4, 6 and 8 places by one vector, by two and by one and a half, whose sums
- * `end` finishes. */
+#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half)                                        \
+    CAMEO_PIXEL_GROUP(name, kind, end, 4, vectors, half)                                           \
+    CAMEO_PIXEL_GROUP(name, kind, end, 6, vectors, half)                                           \
+    CAMEO_PIXEL_GROUP(name, kind, end, 8, vectors, half)                                           \
+    static __attribute__((unused)) cameo_pixel_group *const name##_##vectors##_##half[] = {        \
+        name##_4_##vectors##_##half, name##_6_##vectors##_##half, name##_8_##vectors##_##half};
+
+/* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes. */
 #define CAMEO_PIXEL_GROUPS(name, kind, end)                                                        \
-    CAMEO_PIXEL_GROUP(name, kind, end, 4, 1, 0)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 4, 2, 0)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 4, 2, 1)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 6, 1, 0)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 6, 2, 0)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 6, 2, 1)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 8, 1, 0)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 8, 2, 0)                                                    \
-    CAMEO_PIXEL_GROUP(name, kind, end, 8, 2, 1)                                                    \
-    static __attribute__((unused))                                                                 \
-    cameo_pixel_groups_of name[] = {{name##_4_1_0, name##_4_2_0, name##_4_2_1},                    \
-                                    {name##_6_1_0, name##_6_2_0, name##_6_2_1},                    \
-                                    {name##_8_1_0, name##_8_2_0, name##_8_2_1}};
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0)                                                     \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0)                                                     \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1)
 
 /* to[i], numbers or addresses: of n places in lines of `row`, the first one place `across` of its
  * line and `at`; places are `step` bytes apart and lines `down`. Up to 7 behind them are written.
@@ -172,7 +181,7 @@ cameo_pixel_fused_less(cameo_pixel_kind kind, const cameo_words_steps *steps, in
 
 /* Tiles t and t + 1 of block b, as far as the cut has them, to y. */
 static __attribute__((noinline, unused)) void
-cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c,
+cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
                   const cameo_pixel_cut *cut, int64_t b, int64_t t, const cameo_pixel_fuse *f,
                   const cameo_pixel_panel_ends *ends, cameo_pixel_kept *kept)
 {
@@ -203,7 +212,7 @@ cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c
             some = cameo_words_height(left);
             cameo_words_ask_next(&panel, &ask, left == n);
             places.n = left < some ? left : some;
-            groups[some / 2 - 2][width](&steps, rows, &panel, less, &places, end);
+            groups->widths[width][some / 2 - 2](&steps, rows, &panel, less, &places, end);
             places.at += some;
             places.added_at += some;
         }
@@ -212,9 +221,27 @@ cameo_pixel_fused(const cameo_pixel_groups_of *groups, const cameo_pixel_conv *c
         cameo_pixel_unmade(f->y, kept->at[slot], n);
 }
 
+/* The same of block b, f being block 0's. */
+static inline __attribute__((unused)) cameo_pixel_fuse
+cameo_pixel_fuse_at(const cameo_pixel_fuse *f, int64_t b)
+{
+    cameo_pixel_fuse to = *f;
+    to.y += b * f->apart;
+    if (f->added)
+        to.added += b * f->added_apart;
+    return to;
+}
+
 #ifdef __AVX512BF16__
 #ifdef CAMEO_AMX_bf16_placed
 #define CAMEO_PIXEL_FUSED_BF16 1
+
+/* Block b's numbers of a table; NULL: there is none. */
+static inline __attribute__((unused)) const float *
+cameo_pixel_of(const float *table, const cameo_pixel_conv *c, int64_t b)
+{
+    return table ? table + b * c->columns : NULL;
+}
 
 /* What is added to vector v of a place. */
 static inline __attribute__((unused, always_inline)) cameo_pixel_floats
@@ -318,15 +345,30 @@ cameo_pixel_fused_silu(int height, int vectors,
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
 
-/* Tiles t and t + 1 of block b; silu: what becomes of them. */
-static inline __attribute__((unused)) void
-cameo_pixel_fused_bf16(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t b, int64_t t,
-                       const cameo_pixel_fuse *f, const cameo_pixel_ends *e, int silu,
-                       cameo_pixel_kept *kept)
+/* Units from .. to; f and e: of block 0. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_fused_halves(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
+                         cameo_pixel_cut *cut, int64_t from, int64_t to, const cameo_pixel_fuse *f,
+                         const cameo_pixel_ends *e)
 {
-    const cameo_pixel_panel_ends ends = {e, NULL, 0};
-    cameo_pixel_fused(silu ? cameo_pixel_fused_sigmoid : cameo_pixel_fused_clip, c, cut, b, t, f,
-                      &ends, kept);
+    cameo_pixel_kept kept;
+    cameo_pixel_keep_none(&kept);
+    cut->end = to;
+    for (cut->u = cut->from = from; cut->u < cut->end; cut->u = cut->next) {
+        cameo_pixel_unit(c, cut);
+        for (int64_t b = cut->b0; b < cut->b1; b++) {
+            const cameo_pixel_fuse block = cameo_pixel_fuse_at(f, b);
+            const cameo_pixel_ends own = {cameo_pixel_of(e->scale, c, b),
+                                          cameo_pixel_of(e->bias, c, b),
+                                          NULL,
+                                          cameo_pixel_of(e->by, c, b),
+                                          e->low,
+                                          e->high};
+            const cameo_pixel_panel_ends ends = {&own, NULL, 0};
+            for (int64_t t = cut->t0; t < cut->t1; t += 2)
+                cameo_pixel_fused(groups, c, cut, b, t, &block, &ends, &kept);
+        }
+    }
 }
 #endif
 #endif
@@ -463,24 +505,30 @@ CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pac
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack)
 #endif
 
-/* Tiles t and t + 1 of block b. Columns behind the last panel that is read are 0. */
-static inline __attribute__((unused)) void
-cameo_pixel_fused_bytes(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t b, int64_t t,
-                        const cameo_pixel_fuse *f, const cameo_pixel_byte_ends *e,
-                        cameo_pixel_kept *kept)
+/* Units from .. to; f and e: of block 0. Columns behind the last panel that is read are 0. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_fused_bytes(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
+                        cameo_pixel_cut *cut, int64_t from, int64_t to, const cameo_pixel_fuse *f,
+                        const cameo_pixel_byte_ends *e)
 {
     const int bare = cameo_pixel_byte_bare(e);
-    const cameo_pixel_byte_panel panels[2] = {{e, 0, bare}, {e, CAMEO_PIXEL_PANEL, bare}};
-    const cameo_pixel_panel_ends ends = {panels, e->less, sizeof *panels};
-    const cameo_pixel_groups_of *groups = NULL;
-#ifdef CAMEO_AMX_u8s8_placed
-    groups = c->kind == CAMEO_PIXEL_U8 ? cameo_pixel_fused_u8 : groups;
-#endif
-#ifdef CAMEO_AMX_s8s8_placed
-    groups = c->kind == CAMEO_PIXEL_S8 ? cameo_pixel_fused_s8 : groups;
-#endif
-    if (groups)
-        cameo_pixel_fused(groups, c, cut, b, t, f, &ends, kept);
+    cameo_pixel_byte_ends own = *e;
+    const cameo_pixel_byte_panel panels[2] = {{&own, 0, bare}, {&own, CAMEO_PIXEL_PANEL, bare}};
+    cameo_pixel_kept kept;
+    cameo_pixel_keep_none(&kept);
+    cut->end = to;
+    for (cut->u = cut->from = from; cut->u < cut->end; cut->u = cut->next) {
+        cameo_pixel_unit(c, cut);
+        for (int64_t b = cut->b0; b < cut->b1; b++) {
+            const cameo_pixel_fuse block = cameo_pixel_fuse_at(f, b);
+            own.scale = e->scale + b * c->columns;
+            own.bias = e->bias + b * c->columns;
+            own.less = e->less + b * c->columns;
+            const cameo_pixel_panel_ends ends = {panels, own.less, sizeof *panels};
+            for (int64_t t = cut->t0; t < cut->t1; t += 2)
+                cameo_pixel_fused(groups, c, cut, b, t, &block, &ends, &kept);
+        }
+    }
 }
 #endif
 #endif

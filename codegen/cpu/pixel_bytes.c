@@ -328,13 +328,12 @@ void pixel_bytes_print_ends(Printer *p, const PixelConv *c)
                bound_of(&f->y, f->y.high, flip), flip);
 }
 
-void pixel_bytes_print_fused(Printer *p, const Conv *conv)
+void pixel_bytes_print_fused(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
-    print_line(p, "#ifdef CAMEO_PIXEL_FUSED_BYTES");
-    pixel_conv_begin_fused(p, conv, c->ends->added);
+    pixel_conv_begin_fused(p, conv, c->dtype == DT_U8 ? "u8" : "s8");
     pixel_bytes_print_ends(p, c);
-    print_line(p, "cameo_pixel_fused_bytes(&h, &cut, i%u, t, &fuse, &ends, &kept);", c->block);
+    print_line(p, "cameo_pixel_fused_bytes(&groups, &h, &cut, %s, %s, &fuse, &ends);", from, to);
     pixel_conv_end_fused(p, conv);
 }
 

@@ -36,7 +36,7 @@ void pixel_bytes_print_ends(Printer *p, const PixelConv *c);
 // Declares it, and does it for the places low .. high of a row; n[1] and lane are bound to the
 // first.
 void pixel_bytes_print(Printer *p, const Conv *c);
-// The same from registers, of tiles t and t + 1 of a block, where the program's vectors multiply.
-void pixel_bytes_print_fused(Printer *p, const Conv *conv);
+// The same of units from .. to, and from registers, where the program's vectors multiply.
+void pixel_bytes_print_fused(Printer *p, const Conv *conv, const char *from, const char *to);
 
 #endif

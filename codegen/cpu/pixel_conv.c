@@ -614,20 +614,42 @@ void pixel_conv_end_y(Printer *p, const Conv *conv)
     bind_first(p, conv->pixels, -1);
 }
 
-void pixel_conv_begin_fused(Printer *p, const Conv *conv, const Expr *added)
+// Bytes from block to block of a value in pixels.
+static const char *print_apart(Printer *p, BufferId b)
 {
-    print_line(p, "if (h.exact) {");
-    p->indent++;
-    pixel_conv_begin_y(p, conv, added, "cameo_pixel_fuse fuse", "");
+    Polys *polys = p->mod->polys;
+    const Index *dims = buffer_at(p->mod, b)->dims;
+    return print_index_bare(p, poly_scale(polys, poly_mul(polys, dims[2], dims[3]), PIXEL_BYTES));
+}
+
+// Which columns panels have: of one vector, two, one and a half.
+static void print_groups(Printer *p, const PixelConv *c, const char *name)
+{
+    const int64_t beyond = (c->channels - 1) % PIXEL_PANEL - TILE;
+    const bool more = c->channels > PIXEL_PANEL; // than the last panel
+    print_line(p, "static const cameo_pixel_groups groups =");
+    print_line(p, "    CAMEO_PIXEL_GROUPS_OF(cameo_pixel_fused_%s, %d, %d, %d);", name, beyond < 0,
+               more || beyond >= TILE / 2, beyond >= 0 && beyond < TILE / 2);
+}
+
+void pixel_conv_begin_fused(Printer *p, const Conv *conv, const char *name)
+{
+    const PixelConv *c = conv->pixels;
+    const BufferId y = conv->store->buffer;
+    const Expr *added = c->ends ? c->ends->added : c->finish->added;
+    print_groups(p, c, name);
+    print_line(p, "const int64_t i%u = 0;", c->block);
+    print_bind_loop(p, c->block, 1);
+    pixel_conv_begin_y(p, conv, added, "cameo_pixel_fuse fuse",
+                       str_printf(p->arena, ", %s, %s", print_apart(p, y),
+                                  added ? print_apart(p, added->buffer) : "0")
+                           .at);
 }
 
 void pixel_conv_end_fused(Printer *p, const Conv *conv)
 {
     pixel_conv_end_y(p, conv);
-    print_line(p, "continue;");
-    p->indent--;
-    print_line(p, "}");
-    print_line(p, "#endif");
+    print_bind_loop(p, conv->pixels->block, -1);
 }
 
 // Are sums finished in registers, where vectors multiply?
@@ -640,12 +662,6 @@ static bool is_fused(const PixelConv *c)
 static void print_turns(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
-    if (is_fused(c)) {
-        print_line(p, "#ifdef CAMEO_PIXEL_FUSED_%s", c->ends ? "BYTES" : "BF16");
-        print_line(p, "cameo_pixel_kept kept;");
-        print_line(p, "cameo_pixel_keep_none(&kept);");
-        print_line(p, "#endif");
-    }
     print_line(p, "cut.end = %s;", to);
     print_line(p, "for (cut.u = cut.from = %s; cut.u < cut.end; cut.u = cut.next) {", from);
     p->indent++;
@@ -653,8 +669,6 @@ static void print_turns(Printer *p, const Conv *conv, const char *from, const ch
     print_line(p, "for (int64_t i%u = cut.b0; i%u < cut.b1; i%u++)", c->block, c->block, c->block);
     print_line(p, "for (int64_t t = cut.t0; t < cut.t1; t += 2) {");
     p->indent++;
-    if (is_fused(c))
-        (c->ends ? pixel_bytes_print_fused : pixel_finish_print_fused)(p, conv);
     print_line(p, "const int64_t last = cameo_pixel_last(&h, &cut, t);");
     print_line(p, "cameo_pixel_sums(&h, &cut, i%u, t);", c->block);
     print_pieces(p, conv, "t", "last", "t");
@@ -662,6 +676,25 @@ static void print_turns(Printer *p, const Conv *conv, const char *from, const ch
         p->indent--;
         print_line(p, "}");
     }
+}
+
+// The same where sums stay in registers, by one function for all convolutions, and as turns where
+// there are none to multiply words.
+static void print_fused(Printer *p, const Conv *conv, const char *from, const char *to)
+{
+    const PixelConv *c = conv->pixels;
+    print_line(p, "#ifdef CAMEO_PIXEL_FUSED_%s", c->ends ? "BYTES" : "BF16");
+    print_line(p, "if (cameo_pixel_exact(sizes.kind)) {");
+    p->indent++;
+    (c->ends ? pixel_bytes_print_fused : pixel_finish_print_fused)(p, conv, from, to);
+    p->indent--;
+    print_line(p, "} else");
+    print_line(p, "#endif");
+    print_line(p, "{");
+    p->indent++;
+    print_turns(p, conv, from, to);
+    p->indent--;
+    print_line(p, "}");
 }
 
 static void print_overlapping(Printer *p, const Conv *conv, const char *from, const char *to)
@@ -690,7 +723,7 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
                "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %lld), %s);",
                x, c->copy ? "0" : print_index(p, c->start), bytes_name(p, c->packed), sums,
                (long long)(places_of(c) * c->columns), sums);
-    (c->overlaps ? print_overlapping : print_turns)(p, conv, from, to);
+    (c->overlaps ? print_overlapping : is_fused(c) ? print_fused : print_turns)(p, conv, from, to);
     print_line(p, "cameo_pixel_end();");
 }
 

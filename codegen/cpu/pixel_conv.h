@@ -80,9 +80,9 @@ void pixel_conv_print_piece(Printer *p, const Conv *c);
 void pixel_conv_begin_y(Printer *p, const Conv *conv, const Expr *added, const char *name,
                         const char *more);
 void pixel_conv_end_y(Printer *p, const Conv *conv);
-// Around what finishes sums in registers (runtime/cameo_pixel_fused.h), which reads `fuse`: places
-// of y, and of what is added, NULL: nothing, whose variables are 0 in between.
-void pixel_conv_begin_fused(Printer *p, const Conv *conv, const Expr *added);
+// Around what finishes sums in registers (runtime/cameo_pixel_fused.h): declares `groups` of those
+// that are called `name`, and `fuse`, where y and what is added to it begin; block 0 is bound.
+void pixel_conv_begin_fused(Printer *p, const Conv *conv, const char *name);
 void pixel_conv_end_fused(Printer *p, const Conv *conv);
 void pixel_conv_print(Printer *p, const Kernel *k, const Conv *c);
 // A value of which the kernel reads no element but the one whose place it stores to next, which may

@@ -183,14 +183,12 @@ void pixel_finish_begin_y(Printer *p, const Conv *conv, const char *name)
     print_ends(p, conv->pixels);
 }
 
-void pixel_finish_print_fused(Printer *p, const Conv *conv)
+void pixel_finish_print_fused(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
-    print_line(p, "#ifdef CAMEO_PIXEL_FUSED_BF16");
-    pixel_conv_begin_fused(p, conv, c->finish->added);
+    pixel_conv_begin_fused(p, conv, c->finish->silu ? "sigmoid" : "clip");
     print_ends(p, c);
-    print_line(p, "cameo_pixel_fused_bf16(&h, &cut, i%u, t, &fuse, &ends, %d, &kept);", c->block,
-               c->finish->silu);
+    print_line(p, "cameo_pixel_fused_halves(&groups, &h, &cut, %s, %s, &fuse, &ends);", from, to);
     pixel_conv_end_fused(p, conv);
 }
 

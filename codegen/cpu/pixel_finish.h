@@ -12,8 +12,8 @@
 PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e);
 // For the places low .. high of a row.
 void pixel_finish_print(Printer *p, const Conv *c);
-// The same from registers, of tiles t and t + 1 of a block, where the program's vectors multiply.
-void pixel_finish_print_fused(Printer *p, const Conv *conv);
+// The same of units from .. to, and from registers, where the program's vectors multiply.
+void pixel_finish_print_fused(Printer *p, const Conv *conv, const char *from, const char *to);
 // What a form of its own reads, up to pixel_conv_end_y: as `name` what pixel_conv_begin_y says and
 // whether it is silu, and `ends`.
 void pixel_finish_begin_y(Printer *p, const Conv *conv, const char *name);
