@@ -155,12 +155,42 @@ bool print_object_input(StepPrinter *s, BufferId b, char letter)
     return true;
 }
 
+// Where a weight or a value of the arena lies, which never moves during a run; NULL: b is no such
+// buffer.
+static const char *fixed_place(const StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    const Plan *plan = s->plan;
+    const char *type = type_at(p, b);
+    if (plan->place[b] == PLACE_WEIGHT && s->options->weights != WEIGHTS_ARRAYS)
+        return str_printf(p->arena, "(const %s *)(c->weights + %lld)", type,
+                          (long long)plan->weight_offset[b])
+            .at;
+    if (plan->place[b] != PLACE_ARENA)
+        return NULL;
+    const uint32_t slot = plan->slot[b];
+    return plan->fixed ? str_printf(p->arena, "(%s *)(c->arena + %lld)", type,
+                                    (long long)plan->offset[slot])
+                             .at
+                       : str_printf(p->arena, "(%s *)(c->arena + c->offsets[%u])", type, slot).at;
+}
+
+// Kernels are given fixed places as such: a variable for each of hundreds would only be kept on the
+// stack from the beginning to its use.
+static bool is_declared(const StepPrinter *s, BufferId b)
+{
+    return !fixed_place(s, b) || access_bits(&s->host.buffers, b) ||
+           access_bits(&s->beside.buffers, b) || access_bits(&s->all.buffers, b) & ACCESS_OUTPUT;
+}
+
 static void c_declare(StepPrinter *s, BufferId b)
 {
     Printer *p = s->p;
     const Plan *plan = s->plan;
     const char *type = type_at(p, b);
     uint32_t slot = plan->slot[b];
+    if (!is_declared(s, b))
+        return;
     switch (plan->place[b]) {
     case PLACE_INPUT:
         if (!print_object_input(s, b, 'b'))
@@ -171,16 +201,10 @@ static void c_declare(StepPrinter *s, BufferId b)
         if (s->options->weights == WEIGHTS_ARRAYS)
             print_line(p, "const %s *const b%u = %s_w%u;", type, b, p->prefix, b);
         else
-            print_line(p, "const %s *const b%u = (const %s *)(c->weights + %lld);", type, b, type,
-                       (long long)plan->weight_offset[b]);
+            print_line(p, "const %s *const b%u = %s;", type, b, fixed_place(s, b));
         break;
     case PLACE_ARENA:
-        if (plan->fixed)
-            print_line(p, "%s *const b%u = (%s *)(c->arena + %lld);", type, b, type,
-                       (long long)plan->offset[slot]);
-        else
-            print_line(p, "%s *const b%u = (%s *)(c->arena + c->offsets[%u]);", type, b, type,
-                       slot);
+        print_line(p, "%s *const b%u = %s;", type, b, fixed_place(s, b));
         break;
     case PLACE_BLOCK:
         print_line(p, "%s *b%u = NULL;", type, b);
@@ -226,8 +250,11 @@ static void c_call(StepPrinter *s, const Kernel *k)
         print_line(p, "begin = cameo_now();");
     const char *sizes = repeats_sizes(p, k), *comma = *sizes ? ", " : "";
     buf_printf(p->out, "%*s%s(%s", (int)p->indent * 4, "", kernel_name(p, k), sizes);
-    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ")
-        buf_printf(p->out, "%sb%u", comma, u.buffers.at[i].id);
+    for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
+        const BufferId b = u.buffers.at[i].id;
+        buf_printf(p->out, "%s%s", comma,
+                   is_declared(s, b) ? str_printf(p->arena, "b%u", b).at : fixed_place(s, b));
+    }
     for (uint32_t i = 0; i < u.dims.len; i++, comma = ", ")
         buf_printf(p->out, "%sd%u", comma, u.dims.at[i].id);
     buf_printf(p->out, "%s);\n", parts_shared(p, k) ? ", &c->threads" : "");

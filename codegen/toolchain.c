@@ -81,10 +81,14 @@ static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
     argv[n++] = "-ffunction-sections"; // so that linkers leave out what is not called
     argv[n++] = "-fdata-sections";
     if (unit == KERNELS && strstr(path_base(b->cc), "gcc")) {
-        // Copies of functions for one caller, and of loops for one step: kernels run no faster by
-        // them, and what all products share would be a third longer.
+        // Copies of functions for one caller, of loops for one step or for a part of their steps,
+        // and of bodies whose loops of up to 16 steps were written as such: kernels run no faster
+        // by them, and what all products share would be a third longer.
         argv[n++] = "-fno-ipa-cp-clone";
         argv[n++] = "-fno-version-loops-for-strides";
+        argv[n++] = "-fno-split-loops";
+        argv[n++] = "--param";
+        argv[n++] = "max-completely-peel-times=8";
     }
     if (unit != BESIDE)
         n += cpus_flags(b->arena, b->cpus[cpu], argv + n);
@@ -262,6 +266,16 @@ static void define(Job *job, const char *what)
     job->argv[n] = NULL;
 }
 
+// A model's text beside its products, of which a program has one for each processor.
+static uint32_t add_sparing(const Build *b, const char **argv, uint32_t n)
+{
+    if (strstr(path_base(b->cc), "gcc")) {
+        argv[n++] = "--param";
+        argv[n++] = "max-completely-peel-times=4";
+    }
+    return n;
+}
+
 // The model for each of the processors, its two outer names by number; and what chooses.
 static void add_models(Build *b, Jobs *jobs)
 {
@@ -275,6 +289,7 @@ static void add_models(Build *b, Jobs *jobs)
         Job *job = add_job(b, jobs, KERNELS, b->sources[i]);
         job->object = str_printf(b->arena, "%s_%u.o", b->prefix, i).at;
         uint32_t n = compile_command(b, KERNELS, i, job->source, job->object, job->argv);
+        n = add_sparing(b, job->argv, n);
         static const char *const outer[] = {"program", "lacks"};
         for (int k = 0; k < 2; k++)
             job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],
