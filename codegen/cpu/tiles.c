@@ -333,31 +333,39 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
     print_end(out, kind, t, rows, vectors);
 }
 
+// A row of a strip's sums as it is stored. It is kept where it stands: compilers would rather begin
+// with what all rows have in common, and no register is free for the next tile until they are done.
+static void print_strip_row(Buf *out, const TileTarget *t, int i, bool added, bool clips)
+{
+    for (int v = 0; v < t->vectors && t->lanes > 8; v++)
+        buf_printf(out, "%s\"+v\"(c%d%d)%s", v ? ", " : "            __asm__ volatile(\"\" : ", i,
+                   v, v + 1 < t->vectors ? "" : " : : \"memory\");\n");
+    for (int v = 0; v < t->vectors; v++) {
+        buf_printf(out, "            ((cameo_vec *)(c + %d * ldc))[%d] = %s(c%d%d + bias[%d])", i,
+                   v, clips ? "cameo_clip(" : "", i, v, i);
+        if (added)
+            buf_printf(out, " + ((cameo_vec *)(added + %d * ldc))[%d]", i, v);
+        buf_printf(out, clips ? ", low, high);\n" : ";\n");
+    }
+}
+
 // A strip's sums as they are stored: one after the other, so that the next tile's registers are
-// free early.
+// free early. Bounds are read anew: they would take registers of the sums.
 static void print_strip_end(Buf *out, const TileTarget *t)
 {
-    const int rows = t->rows, vectors = t->vectors;
+    static const char *const when[] = {"if (added && clips) {\n", "} else if (added) {\n",
+                                       "} else if (clips) {\n", "} else {\n"};
     buf_printf(out, "        if (more) {\n");
-    print_moves(out, &floats, "c", "ldc", rows, vectors, false);
-    buf_printf(out, "        }\n        const cameo_vec low = bounds[0], high = bounds[1];\n"
-                    "        if (added) {\n");
-    for (int i = 0; i < rows; i++)
-        for (int v = 0; v < vectors; v++)
-            buf_printf(
-                out,
-                "            ((cameo_vec *)(c + %d * ldc))[%d] = cameo_clip((c%d%d + bias[%d])"
-                " + ((cameo_vec *)(added + %d * ldc))[%d], low, high);\n",
-                i, v, i, v, i, i, v);
-    buf_printf(out, "            added += beside;\n        } else {\n");
-    for (int i = 0; i < rows; i++)
-        for (int v = 0; v < vectors; v++)
-            buf_printf(
-                out,
-                "            ((cameo_vec *)(c + %d * ldc))[%d] = cameo_clip(c%d%d + bias[%d], "
-                "low, high);\n",
-                i, v, i, v, i);
-    buf_printf(out, "        }\n");
+    print_moves(out, &floats, "c", "ldc", t->rows, t->vectors, false);
+    buf_printf(out, "        }\n        const cameo_vec *of = bounds;\n"
+                    "        __asm__(\"\" : \"+r\"(of));\n"
+                    "        const cameo_vec low = of[0], high = of[1];\n");
+    for (int w = 0; w < 4; w++) {
+        buf_printf(out, "        %s", when[w]);
+        for (int i = 0; i < t->rows; i++)
+            print_strip_row(out, t, i, w < 2, w % 2 == 0);
+    }
+    buf_printf(out, "        }\n        added = added ? added + beside : NULL;\n");
 }
 
 // The sums of a strip's tile; ask: what is done beside each value of k. Vectors of b are held: with
@@ -418,6 +426,7 @@ static void print_strip(Buf *out, const TileTarget *t)
                "    const float *added = finish ? finish->added : NULL;\n"
                "    const cameo_vec bounds[2] = {zero + (finish ? finish->low : -infinity),\n"
                "                                 zero + (finish ? finish->high : infinity)};\n"
+               "    const int clips = bounds[0][0] > -infinity || bounds[1][0] < infinity;\n"
                "    const int64_t beside = down ? %d * ldc : %d;\n"
                "    for (int64_t row = down - 1; tiles > 0; tiles--) {\n",
                rows, width);
