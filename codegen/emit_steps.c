@@ -175,12 +175,23 @@ static const char *fixed_place(const StepPrinter *s, BufferId b)
                        : str_printf(p->arena, "(%s *)(c->arena + c->offsets[%u])", type, slot).at;
 }
 
+static bool is_empty(const Buffer *b)
+{
+    int64_t n;
+    for (uint32_t i = 0; i < b->rank; i++)
+        if (poly_is_const(b->dims[i], &n) && n == 0)
+            return true;
+    return false;
+}
+
 // Kernels are given fixed places as such: a variable for each of hundreds would only be kept on the
-// stack from the beginning to its use.
+// stack from the beginning to its use. What is empty may lie where another value does, of which
+// compilers would warn.
 static bool is_declared(const StepPrinter *s, BufferId b)
 {
-    return !fixed_place(s, b) || access_bits(&s->host.buffers, b) ||
-           access_bits(&s->beside.buffers, b) || access_bits(&s->all.buffers, b) & ACCESS_OUTPUT;
+    return !fixed_place(s, b) || is_empty(buffer_at(s->p->mod, b)) ||
+           access_bits(&s->host.buffers, b) || access_bits(&s->beside.buffers, b) ||
+           access_bits(&s->all.buffers, b) & ACCESS_OUTPUT;
 }
 
 static void c_declare(StepPrinter *s, BufferId b)

@@ -5,6 +5,7 @@
 // where else four would. Each is counted with its loads and stores.
 
 #include "codegen/cpu/strassen.h"
+#include "codegen/cpu/tile_strips.h"
 
 #include <math.h>
 
@@ -184,7 +185,7 @@ void strassen_print_tile(Buf *out, const TileTarget *t)
         "            const float *rows = s->a + r;\n",
         t->rows, t->vectors, 2 * TILE_ROWS, t->rows);
     print_asks(out, t);
-    tile_print_strip_sums(
+    tile_strip_print_sums(
         out, t, "            __builtin_prefetch(ask, 0, 2);\n            ask += along;\n");
     buf_printf(out, "            along = --asks > 0 ? along : 0;\n");
     print_kept(out, t);

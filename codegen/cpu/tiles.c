@@ -9,6 +9,7 @@
 // 8), and as many as registers hold beside the vectors and one broadcast number.
 
 #include "codegen/cpu/strassen.h"
+#include "codegen/cpu/tile_strips.h"
 
 enum { LINE = 64 }; // bytes that come from memory together
 
@@ -35,8 +36,8 @@ static const Extremes extremes[] = {
     {8, "__builtin_ia32_maxps256(a, b)", "__builtin_ia32_minps256(a, b)"},
 };
 
-static const TileKind floats = {TILES_OF_FLOATS, "cameo_tile", "float", "float",    "float",
-                                "cameo_vec",     DOT_NONE,     false,   FORM_WORDS, 1};
+const TileKind tile_floats = {TILES_OF_FLOATS, "cameo_tile", "float", "float",    "float",
+                              "cameo_vec",     DOT_NONE,     false,   FORM_WORDS, 1};
 // Two rows of a convolution's output that are no longer than a vector each: alone, a vector takes
 // as many loads of the other factor as it has products.
 static const TileKind pairs = {TILES_OF_FLOATS, "cameo_pair", "float", "float",    "float",
@@ -69,7 +70,7 @@ static void print_ahead(Buf *out, const TileKind *kind, const TileTarget *t, int
 }
 
 // sum += number i of a row of a * vector v of b
-static void print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
+void tile_print_sum(Buf *out, const TileKind *kind, char sum, int i, int v)
 {
     if (kind->dot == DOT_NONE)
         buf_printf(out, " %c%d%d += x[%d] * b%d;", sum, i, v, i, v);
@@ -172,7 +173,7 @@ static void print_step(Buf *out, const TileKind *kind, const TileTarget *t, int 
         if (kind->form == FORM_WIDE)
             buf_printf(out, " const %s a%d = cameo_wide_number(x[%d]);", kind->vector, i, i);
         for (int v = 0; v < vectors * parts_of(kind); v++)
-            print_sum(out, kind, sum, i, v);
+            tile_print_sum(out, kind, sum, i, v);
         buf_printf(out, "\n");
     }
     buf_printf(out, "        }\n");
@@ -213,8 +214,8 @@ static void print_place(Buf *out, const TileKind *kind, const char *base, const 
 }
 
 // Each sum is added to from there, or stored there.
-static void print_moves(Buf *out, const TileKind *kind, const char *base, const char *row, int rows,
-                        int vectors, bool stores)
+void tile_print_moves(Buf *out, const TileKind *kind, const char *base, const char *row, int rows,
+                      int vectors, bool stores)
 {
     for (int i = 0; i < rows; i++) {
         buf_printf(out, "       ");
@@ -260,7 +261,7 @@ static void print_finish(Buf *out, const TileKind *kind, int rows, int vectors)
         buf_printf(out, "\n");
     }
     buf_printf(out, "        if (added) {\n");
-    print_moves(out, kind, "added", "ldc", rows, vectors, false);
+    tile_print_moves(out, kind, "added", "ldc", rows, vectors, false);
     buf_printf(out, "        }\n");
     print_bound(out, rows, vectors, "low", "> -__builtin_inff()", "greater");
     print_bound(out, rows, vectors, "high", "< __builtin_inff()", "less");
@@ -274,7 +275,7 @@ static void print_end(Buf *out, const TileKind *kind, const TileTarget *t, int r
     const char *const finish = kind->dot == DOT_NONE ? ", finish" : "";
     if (kind->apart) {
         buf_printf(out, "    if (whole) {\n");
-        print_moves(out, kind, "c", "ldc", rows, vectors, true);
+        tile_print_moves(out, kind, "c", "ldc", rows, vectors, true);
         buf_printf(out, "        return;\n    }\n    float edge[%d];\n", rows * lanes);
         for (int i = 0; i < rows * vectors; i++)
             buf_printf(out, "    ((%s *)edge)[%d] = c%d%d;\n", kind->vector, i, i / vectors,
@@ -283,12 +284,12 @@ static void print_end(Buf *out, const TileKind *kind, const TileTarget *t, int r
                    "    cameo_finish second;\n    if (finish) {\n        second = *finish;\n"
                    "        second.added = second.added ? second.added + width : NULL;\n    }\n");
     } else {
-        print_moves(out, kind, "to", "ldt", rows, vectors, true);
+        tile_print_moves(out, kind, "to", "ldt", rows, vectors, true);
         buf_printf(out, "    if (!whole)\n    ");
     }
     for (int v = 0; v < parts; v++)
         buf_printf(out, "    %s_edge(%d, width, edge + %d, %d, c + %d * width, ldc, more%s);\n",
-                   kind->apart ? floats.name : kind->name, rows, v * t->lanes, lanes, v,
+                   kind->apart ? tile_floats.name : kind->name, rows, v * t->lanes, lanes, v,
                    v ? ", finish ? &second : NULL" : finish);
     buf_printf(out, "}\n\n");
 }
@@ -326,154 +327,11 @@ void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, i
                    number, rows * vectors * t->lanes, vectors * t->lanes, number,
                    vectors * t->lanes);
     buf_printf(out, "    if (whole && more) {\n");
-    print_moves(out, kind, "c", "ldc", rows, vectors, false);
+    tile_print_moves(out, kind, "c", "ldc", rows, vectors, false);
     buf_printf(out, "    }\n");
     if (kind->dot == DOT_NONE)
         print_finish(out, kind, rows, vectors);
     print_end(out, kind, t, rows, vectors);
-}
-
-// A row of a strip's sums as it is stored. It is kept where it stands: compilers would rather begin
-// with what all rows have in common, and no register is free for the next tile until they are done.
-static void print_strip_row(Buf *out, const TileTarget *t, int i, bool added, bool clips)
-{
-    for (int v = 0; v < t->vectors && t->lanes > 8; v++)
-        buf_printf(out, "%s\"+v\"(c%d%d)%s", v ? ", " : "            __asm__ volatile(\"\" : ", i,
-                   v, v + 1 < t->vectors ? "" : " : : \"memory\");\n");
-    for (int v = 0; v < t->vectors; v++) {
-        buf_printf(out, "            ((cameo_vec *)(c + %d * ldc))[%d] = %s(c%d%d + bias[%d])", i,
-                   v, clips ? "cameo_clip(" : "", i, v, i);
-        if (added)
-            buf_printf(out, " + ((cameo_vec *)(added + %d * ldc))[%d]", i, v);
-        buf_printf(out, clips ? ", low, high);\n" : ";\n");
-    }
-}
-
-// A strip's sums as they are stored: one after the other, so that the next tile's registers are
-// free early. Bounds are read anew: they would take registers of the sums.
-static void print_strip_end(Buf *out, const TileTarget *t)
-{
-    static const char *const when[] = {"if (added && clips) {\n", "} else if (added) {\n",
-                                       "} else if (clips) {\n", "} else {\n"};
-    buf_printf(out, "        if (more) {\n");
-    print_moves(out, &floats, "c", "ldc", t->rows, t->vectors, false);
-    buf_printf(out, "        }\n        const cameo_vec *of = bounds;\n"
-                    "        __asm__(\"\" : \"+r\"(of));\n"
-                    "        const cameo_vec low = of[0], high = of[1];\n");
-    for (int w = 0; w < 4; w++) {
-        buf_printf(out, "        %s", when[w]);
-        for (int i = 0; i < t->rows; i++)
-            print_strip_row(out, t, i, w < 2, w % 2 == 0);
-    }
-    buf_printf(out, "        }\n        added = added ? added + beside : NULL;\n");
-}
-
-// The sums of a strip's tile; ask: what is done beside each value of k. Vectors of b are held: with
-// as many sums as registers gcc would read each again for each row.
-void tile_print_strip_sums(Buf *out, const TileTarget *t, const char *ask)
-{
-    const int rows = t->rows, vectors = t->vectors;
-    buf_printf(out, "        const float *x = rows, *y = b;\n        cameo_vec ");
-    for (int i = 0; i < rows * vectors; i++)
-        buf_printf(out, "%sc%d%d = zero", i ? ", " : "", i / vectors, i % vectors);
-    buf_printf(out, ";\n        for (int64_t k = depth; k > 0; k--) {\n%s            cameo_vec ",
-               ask);
-    for (int v = 0; v < vectors; v++)
-        buf_printf(out, "%sb%d = ((const cameo_vec *)y)[%d]", v ? ", " : "", v, v);
-    buf_printf(out, ";\n            __asm__(\"\" : ");
-    for (int v = 0; v < vectors; v++)
-        buf_printf(out, "%s\"+%c\"(b%d)", v ? ", " : "", t->lanes > 8 ? 'v' : 'x', v);
-    buf_printf(out, ");\n");
-    for (int i = 0; i < rows; i++) {
-        buf_printf(out, "           ");
-        for (int v = 0; v < vectors; v++)
-            print_sum(out, &floats, 'c', i, v);
-        buf_printf(out, "\n");
-    }
-    buf_printf(out, "            x += CAMEO_TILE_ROWS;\n            y += step;\n        }\n");
-}
-
-// The rows that follow `row` of a panel of rows.
-static void print_strip_down(Buf *out, const TileTarget *t, const char *indent)
-{
-    buf_printf(out,
-               "%srow += %d;\n"
-               "%srows += row %% CAMEO_TILE_ROWS ? %d : CAMEO_TILE_ROWS * (depth - 1) + %d;\n",
-               indent, t->rows, indent, t->rows, t->rows);
-}
-
-// Several of the largest tiles, one after the other, all of them whole, whose vectors are the same
-// distance from one value of k to the next: panels beside one another for the same rows, or, down,
-// the next rows for the same panel. So a tile's products begin while the one before it is still
-// stored, which where values of k are few takes as long as a third of its products.
-static void print_strip(Buf *out, const TileTarget *t)
-{
-    const int rows = t->rows, vectors = t->vectors, width = vectors * t->lanes;
-    buf_printf(
-        out,
-        "static __attribute__((noinline, unused)) void cameo_strip_%d_%d(\n"
-        "    int64_t depth, const float *restrict rows, const float *restrict b, int64_t step,\n"
-        "    int64_t next, int64_t tiles, int64_t down, const float *ask, int64_t along,\n"
-        "    float *restrict c, int64_t ldc, int more, const cameo_finish *finish)\n{\n"
-        "    static const float none[%d] = {",
-        rows, vectors, rows);
-    for (int i = 0; i < rows; i++)
-        buf_printf(out, "%s-0.0f", i ? ", " : "");
-    buf_printf(out,
-               "};\n    const cameo_vec zero = {0};\n"
-               "    const float infinity = __builtin_inff();\n"
-               "    const float *bias = finish ? finish->bias : none;\n"
-               "    const float *added = finish ? finish->added : NULL;\n"
-               "    const cameo_vec bounds[2] = {zero + (finish ? finish->low : -infinity),\n"
-               "                                 zero + (finish ? finish->high : infinity)};\n"
-               "    const int clips = bounds[0][0] > -infinity || bounds[1][0] < infinity;\n"
-               "    const int64_t beside = down ? %d * ldc : %d;\n"
-               "    for (int64_t row = down - 1; tiles > 0; tiles--) {\n",
-               rows, width);
-    tile_print_strip_sums(
-        out, t, "            __builtin_prefetch(ask, 0, 2);\n            ask += along;\n");
-    buf_printf(out, "        along = 0;\n");
-    print_strip_end(out, t);
-    buf_printf(out,
-               "        c += beside;\n"
-               "        if (down) {\n            bias += finish ? %d : 0;\n",
-               rows);
-    print_strip_down(out, t, "            ");
-    buf_printf(out,
-               "        } else {\n            b += next;\n        }\n    }\n}\n\n"
-               "#define CAMEO_STRIP cameo_strip_%d_%d\n",
-               rows, vectors);
-}
-
-// The same down the rows of a product, whose sums are added to what is there, or stand for it.
-static void print_sums_strip(Buf *out, const TileTarget *t)
-{
-    buf_printf(out,
-               "static __attribute__((noinline, unused)) void cameo_sums_%d_%d(\n"
-               "    int64_t depth, const float *restrict rows, const float *restrict b, int64_t "
-               "step,\n"
-               "    const float *next, int64_t lines, int64_t tiles, float *restrict c, int64_t "
-               "ldc, int more)\n{\n"
-               "    const cameo_vec zero = {0};\n"
-               "    for (int64_t row = 0; tiles > 0; tiles--) {\n"
-               "        for (int64_t line = 0; line < lines; line++, next += %d)\n"
-               "            __builtin_prefetch(next, 0, 2);\n",
-               t->rows, t->vectors, LINE / 4);
-    tile_print_strip_sums(out, t, "");
-    for (int added = 1; added >= 0; added--) {
-        buf_printf(out, added ? "        if (more) {\n" : "        } else {\n");
-        for (int i = 0; i < t->rows; i++) {
-            buf_printf(out, "           ");
-            for (int v = 0; v < t->vectors; v++)
-                buf_printf(out, " ((cameo_vec *)(c + %d * ldc))[%d] %s c%d%d;", i, v,
-                           added ? "+=" : "=", i, v);
-            buf_printf(out, "\n");
-        }
-    }
-    buf_printf(out, "        }\n");
-    buf_printf(out, "        c += %d * ldc;\n", t->rows);
-    print_strip_down(out, t, "        ");
-    buf_printf(out, "    }\n}\n\n#define CAMEO_SUMS cameo_sums_%d_%d\n", t->rows, t->vectors);
 }
 
 // Eight columns at a time or four, the last of them once more with those before: what c held there
@@ -666,9 +524,9 @@ static void print_streams(Buf *out, const TileTarget *t)
 {
     const int most = tile_streams(t);
     buf_printf(out, "enum { CAMEO_STREAMS = %d };\n", most);
-    tile_print_stream(out, &floats, t, "cameo_stream", most);
+    tile_print_stream(out, &tile_floats, t, "cameo_stream", most);
     if (most > 1)
-        tile_print_stream(out, &floats, t, "cameo_stream", 1);
+        tile_print_stream(out, &tile_floats, t, "cameo_stream", 1);
     buf_printf(out, "#define CAMEO_STREAM cameo_stream_%d\n\n", most);
 }
 
@@ -721,18 +579,18 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
     print_join(out, t);
     print_dots(out, t);
     print_streams(out, t);
-    tile_print_table(out, &floats, t, uses);
+    tile_print_table(out, &tile_floats, t, uses);
     if (chains_of(t, t->rows, 1) == 1 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, 1) &&
         tile_needed(uses, TILES_OF_FLOATS, t, t->rows, 2)) {
         tile_print(out, &pairs, t, t->rows, 2);
         buf_printf(out, "#define CAMEO_PAIR cameo_pair_%d_2\n", t->rows);
     }
     if (t->lanes >= 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors)) {
-        print_strip(out, t);
+        tile_strip_print(out, t);
         if (uses->sevens)
             strassen_print_tile(out, t);
         if (t->lanes == 8)
-            print_sums_strip(out, t);
+            tile_strip_print_down(out, t);
     }
 }
 
@@ -798,7 +656,7 @@ void tiles_print(Buf *out, const TileUses *uses, const Processor *rows, uint32_t
         "    v = f->low > v ? f->low : v;\n"
         "    return f->high < v ? f->high : v;\n}\n\n",
         TILE_ROWS, TILE_COLUMNS);
-    tile_print_edge(out, &floats);
+    tile_print_edge(out, &tile_floats);
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
         const TileTarget t = of_processors(targets[i], rows, n);
         print_target(out, &t, uses, i == 0);

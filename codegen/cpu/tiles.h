@@ -70,9 +70,6 @@ void tile_print_stream(Buf *out, const TileKind *kind, const TileTarget *t, cons
 // One size of tile; what writes the edges of all; the sizes that are needed and the table of them,
 // NULL in the places of others.
 void tile_print(Buf *out, const TileKind *kind, const TileTarget *t, int rows, int vectors);
-// The sums of a strip's tile: of `rows` and b, `depth` values of k, the latter's `step` numbers
-// from one to the next; ask: what is done beside each.
-void tile_print_strip_sums(Buf *out, const TileTarget *t, const char *ask);
 void tile_print_edge(Buf *out, const TileKind *kind);
 void tile_print_table(Buf *out, const TileKind *kind, const TileTarget *t, const TileUses *uses);
 
