@@ -137,7 +137,7 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
     if (w->forms[HALF_FORM])
         parts[n++] = "cameo_half_conv.h";
     if (w->forms[DEPTHWISE_FORM])
-        parts[n++] = "cameo_depthwise.h";
+        parts[n++] = "cameo_planes.h", parts[n++] = "cameo_depthwise.h";
     if (w->forms[CHAIN_FORM])
         parts[n++] = "cameo_chain.h";
     if (w->forms[CHAIN_TERMS_FORM])

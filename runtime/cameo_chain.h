@@ -210,15 +210,21 @@ static inline __attribute__((unused)) void cameo_chain_windows(cameo_chain *c,
     p->finish.bias += part->from;
     p->ahead = channel; /* rows of other bands are other threads' */
     y += part->from * c->written;
-    for (int64_t i = part->from; i < part->to; i++) {
+    for (int64_t i = part->from, n; i < part->to; i += n) {
+        const float *w = c->windows.w + i * p->taps;
         if (c->expand.sizes) { /* there is room on both sides */
             p->begin = x - p->before;
-            p->end = x + p->behind;
+            p->end = x + (part->to - i) * channel + p->behind;
         }
-        cameo_depthwise(p, x, c->windows.w + i * p->taps, part->low, part->high, c->padded, y);
-        x += channel;
-        y += c->written;
-        p->finish.bias++;
+        n = cameo_depthwise_fit(p, x, channel, part->to - i);
+        if (n > 0)
+            cameo_depthwise_some(p, x, channel, w, n, part->low, part->high, y, c->written);
+        else
+            cameo_depthwise(p, x, w, part->low, part->high, c->padded, y);
+        n += n == 0;
+        x += n * channel;
+        y += n * c->written;
+        p->finish.bias += n;
     }
 }
 
