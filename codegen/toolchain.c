@@ -1,6 +1,7 @@
 // gcc, clang and nvcc, each in the build's folder.
 
 #include "codegen/toolchain.h"
+#include "codegen/cpu/processor.h"
 #include "base/file.h"
 #include "codegen/cpus.h"
 #include "codegen/embedded.h"
@@ -266,10 +267,12 @@ static void define(Job *job, const char *what)
     job->argv[n] = NULL;
 }
 
-// A model's text beside its products, of which a program has one for each processor.
-static uint32_t add_sparing(const Build *b, const char **argv, uint32_t n)
+// Of a model of words the program has it for processors without instructions for them too, where
+// it is slow whatever its loops are.
+static uint32_t add_sparing(const Build *b, uint32_t cpu, const char **argv, uint32_t n)
 {
-    if (strstr(path_base(b->cc), "gcc")) {
+    const Processor row = processor_of(b->cpus[cpu]);
+    if (b->may_leave && !row.words && !row.squares && strstr(path_base(b->cc), "gcc")) {
         argv[n++] = "--param";
         argv[n++] = "max-completely-peel-times=4";
     }
@@ -289,7 +292,7 @@ static void add_models(Build *b, Jobs *jobs)
         Job *job = add_job(b, jobs, KERNELS, b->sources[i]);
         job->object = str_printf(b->arena, "%s_%u.o", b->prefix, i).at;
         uint32_t n = compile_command(b, KERNELS, i, job->source, job->object, job->argv);
-        n = add_sparing(b, job->argv, n);
+        n = add_sparing(b, i, job->argv, n);
         static const char *const outer[] = {"program", "lacks"};
         for (int k = 0; k < 2; k++)
             job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],

@@ -257,6 +257,17 @@ cameo_winograd_plan_block(const cameo_winograd_block *b, cameo_winograd_column *
     return to - columns;
 }
 
+/* v is there as it is: compilers join a multiplication with the addition behind it only where both
+ * are in one place, and would multiply what they read in one way or another there and then, so that
+ * sums depended on where a vector begins. */
+#if defined __x86_64__
+#define CAMEO_WINOGRAD_READ(v) __asm__("" : "+v"(v))
+#elif defined __aarch64__
+#define CAMEO_WINOGRAD_READ(v) __asm__("" : "+w"(v))
+#else
+#define CAMEO_WINOGRAD_READ(v) (void)(v)
+#endif
+
 /* A column of the channel x, summed to n lines. */
 static inline __attribute__((always_inline)) void
 cameo_winograd_down(int m, int n, const cameo_winograd_column *c, const float *x, int64_t step,
@@ -272,6 +283,8 @@ cameo_winograd_down(int m, int n, const cameo_winograd_column *c, const float *x
         d[i] = i >= c->top && i < c->bottom
                    ? cameo_winograd_some(x + (c->at + i * step), c->low, c->high)
                    : none;
+    for (int i = 0; i < n; i++)
+        CAMEO_WINOGRAD_READ(d[i]);
     cameo_winograd_of_x(n, d, z);
     for (int i = 0; i < n; i++)
         *(cameo_vec *)(lines + c->to + i * line) = z[i];
