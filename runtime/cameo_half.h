@@ -104,9 +104,14 @@ static __attribute__((noinline, unused)) void cameo_half_sums(const cameo_half *
 #endif
     for (int64_t i = 0; i < h->m && !h->more; i++)
         memset(h->sums + i * h->columns, 0, (size_t)(n1 - n0) * sizeof *h->sums);
-    cameo_narrow_product(&cameo_narrow_bf16,
-                         (cameo_narrow_sizes){h->m, n1 - n0, h->k, CAMEO_HALF_BLOCK, 0, 0, 1}, h->a,
-                         h->am, h->ak, h->b + n0 * cameo_half_words(h), h->sums, h->columns);
+    const cameo_narrow_sizes sizes = {h->m, n1 - n0, h->k, CAMEO_HALF_BLOCK, 0, 0, 1};
+    const int32_t *b = h->b + n0 * cameo_half_words(h);
+#ifdef CAMEO_AMX
+    if (cameo_words_has(CAMEO_WORDS_BF16)) /* which multiply all but few rows, above */
+        cameo_narrow_few(&cameo_narrow_bf16, sizes, h->a, h->am, h->ak, b, h->sums, h->columns);
+    else
+#endif
+        cameo_narrow_product(&cameo_narrow_bf16, sizes, h->a, h->am, h->ak, b, h->sums, h->columns);
 }
 
 static inline __attribute__((unused)) void cameo_half_end(const cameo_half *h)
