@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 4096, MAX_BUILDS = 5, MAX_JOBS = 256 };
+enum { BLOCK = 4096, MAX_BUILDS = 6, MAX_JOBS = 256 };
 
 typedef struct Function {
     const char *name;

@@ -95,7 +95,7 @@ class Net(programs.Network):
                             "window": window, "bias": bias, "pads": pads, "stride": stride, "what": what, "silu": y != sums and what in (4, 5)})
 
     def expected(self, check, outputs):
-        sums = exact(outputs[check["x"]], check["window"], None, check["pads"], 1)[:, :, ::check["stride"], ::check["stride"]]
+        sums = exact(outputs[check["x"]], check["window"], None, check["pads"], 1, check["stride"])
         y = sums if check["bias"] is None else sums + check["bias"].reshape(-1, 1, 1)
         if check["silu"]:
             y = y / (1 + np.exp(-y))
