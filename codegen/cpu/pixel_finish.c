@@ -88,8 +88,7 @@ static bool take_term(Terms *t, const Expr *e)
     return !t->f->bias && (t->f->bias = pixel_conv_table(t->mod, t->c, e)) != 0;
 }
 
-// x of x * (1 / (1 + exp(-x))); NULL: e is another function.
-static const Expr *silu_of(const Expr *e)
+const Expr *pixel_finish_silu_of(const Expr *e)
 {
     for (int i = 0; e->kind == EX_BINARY && e->op == B_MUL && i < 2; i++) {
         const Expr *x = i ? e->b : e->a;
@@ -102,10 +101,10 @@ static const Expr *silu_of(const Expr *e)
 // silu(sum * scale + bias), or with what is added to that; false: it is none, and *f is unchanged.
 static bool take_silu(Terms *t, const Expr *e)
 {
-    const Expr *added = NULL, *x = silu_of(e);
+    const Expr *added = NULL, *x = pixel_finish_silu_of(e);
     for (int i = 0; !x && e->kind == EX_BINARY && e->op == B_ADD && i < 2; i++) {
         added = i ? e->a : e->b;
-        x = is_added(t, added) ? silu_of(i ? e->b : e->a) : NULL;
+        x = is_added(t, added) ? pixel_finish_silu_of(i ? e->b : e->a) : NULL;
     }
     PixelFinish f = {.silu = true, .low = -INFINITY, .high = INFINITY};
     Terms inside = {.mod = t->mod, .c = t->c, .f = &f};

@@ -10,6 +10,8 @@
 // That form of the float32 `e`, of a convolution whose block, lane, n and sums are set; NULL: it is
 // another one. `sum` is read where the sums stand.
 PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e);
+// x of x * (1 / (1 + exp(-x))); NULL: e is another function.
+const Expr *pixel_finish_silu_of(const Expr *e);
 // For the places low .. high of a row.
 void pixel_finish_print(Printer *p, const Conv *c);
 // The same of units from .. to, and from registers, where the program's vectors multiply.

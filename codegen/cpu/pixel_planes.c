@@ -1,4 +1,5 @@
 #include "codegen/cpu/pixel_planes.h"
+#include "codegen/cpu/pixel_finish.h"
 #include "codegen/print_parts.h"
 
 enum { SIDE = 4 }; // of what is turned in registers
@@ -33,13 +34,8 @@ static int64_t step_along(Module *mod, const Stmt *store, LoopId v)
 // x, where e is a function of rows of it, and which.
 static const Expr *inner_of(const Expr *e, const char **rows)
 {
-    const Expr *x = forms_sigmoid(e);
-    *rows = x ? "sigmoid" : NULL;
-    for (int i = 0; i < 2 && !x && e->kind == EX_BINARY && e->op == B_MUL; i++)
-        if (forms_sigmoid(i ? e->a : e->b) == (i ? e->b : e->a)) {
-            x = i ? e->b : e->a;
-            *rows = "silu";
-        }
+    const Expr *silu = pixel_finish_silu_of(e), *x = silu ? silu : forms_sigmoid(e);
+    *rows = silu ? "silu" : x ? "sigmoid" : NULL;
     return x ? x : e;
 }
 
