@@ -166,6 +166,12 @@ Index loop_extent(const Polys *p, LoopId v)
     return p->loops.at[v];
 }
 
+LoopId poly_lone_loop(Index i)
+{
+    const Term *t = i->nterms == 1 && i->terms[0].coeff == 1 ? i->terms : NULL;
+    return t && t->natoms == 1 && t->atoms[0]->kind == ATOM_LOOP ? t->atoms[0]->var : 0;
+}
+
 uint32_t loop_count(const Polys *p)
 {
     return p->loops.len - 1;

@@ -61,6 +61,8 @@ Index poly_dim(Polys *p, DimId d);
 // A new loop variable with 0 <= v < extent.
 LoopId loop_new(Polys *p, Index extent);
 Index loop_extent(const Polys *p, LoopId v);
+// The loop whose variable alone the index is; 0: it is something else.
+LoopId poly_lone_loop(Index i);
 uint32_t loop_count(const Polys *p); // ids are 1..loop_count
 Index poly_loop(Polys *p, LoopId v);
 Index poly_expr(Polys *p, const Expr *e); // equal pointers e give equal atoms

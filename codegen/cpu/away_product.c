@@ -37,15 +37,6 @@ static const Override *product_of(const Kernel *k)
                : NULL;
 }
 
-// The loop whose variable alone the index is; 0: it is something else.
-static LoopId index_loop(Polys *polys, Index i)
-{
-    const bool one =
-        i->nterms == 1 && i->terms[0].natoms == 1 && i->terms[0].atoms[0]->kind == ATOM_LOOP;
-    const LoopId v = one ? i->terms[0].atoms[0]->var : 0;
-    return v && i == poly_loop(polys, v) ? v : 0;
-}
-
 static bool is_one_of(const Point *p, LoopId v)
 {
     for (uint32_t i = 0; i < p->nloops; i++)
@@ -65,7 +56,7 @@ static bool match_loops(Places *x, const Point *copy, const Kernel *k, const Ove
         int64_t number;
         if (from->at[i] == b->at[i] && poly_is_const(b->at[i], &number))
             continue;
-        const LoopId v = index_loop(polys, from->at[i]), w = index_loop(polys, b->at[i]);
+        const LoopId v = poly_lone_loop(from->at[i]), w = poly_lone_loop(b->at[i]);
         if (!v || !w || x->n == AWAY_DIMS || !is_one_of(copy, v) ||
             loop_extent(polys, v) != loop_extent(polys, w))
             return false;
@@ -78,7 +69,7 @@ static bool match_loops(Places *x, const Point *copy, const Kernel *k, const Ove
         for (uint32_t j = 0; j <= x->n; j++)
             if (j == x->n)
                 return false;
-            else if (index_loop(polys, x->at[j]) == own[i])
+            else if (poly_lone_loop(x->at[j]) == own[i])
                 break;
     return x->n == copy->nloops && x->n == loops + 2;
 }

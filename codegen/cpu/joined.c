@@ -119,11 +119,8 @@ static void test_load(void *context, const Expr *e)
     const Joined *j = r->j;
     if (e->kind != EX_LOAD || e->buffer != j->buffer)
         return;
-    const Index at = e->at[j->axis];
-    const bool loop =
-        at->nterms == 1 && at->terms[0].natoms == 1 && at->terms[0].atoms[0]->kind == ATOM_LOOP;
-    const LoopId v = loop ? at->terms[0].atoms[0]->var : 0;
-    r->holds &= v && at == poly_loop(j->mod->polys, v) && (!r->v || r->v == v);
+    const LoopId v = poly_lone_loop(e->at[j->axis]);
+    r->holds &= v && (!r->v || r->v == v);
     r->v = v;
 }
 

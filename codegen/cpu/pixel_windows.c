@@ -21,18 +21,11 @@ enum {
     MOST_APART = 4 // pixels
 };
 
-static LoopId only_loop(Index i)
-{
-    const Term *t = i->nterms == 1 ? i->terms : NULL;
-    return t && t->coeff == 1 && t->natoms == 1 && t->atoms[0]->kind == ATOM_LOOP ? t->atoms[0]->var
-                                                                                  : 0;
-}
-
 bool pixel_windows_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to)
 {
     int64_t columns;
     Index zero = c->c ? poly_loop(mod->polys, c->c) : poly_const(mod->polys, 0); // its only value
-    to->channel = only_loop(c->group);
+    to->channel = poly_lone_loop(c->group);
     to->channels = w->groups;
     const int64_t lanes = pixel_lanes(to->dtype);
     to->planes = (w->groups + lanes - 1) / lanes;
