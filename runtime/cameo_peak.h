@@ -41,7 +41,8 @@ static inline __attribute__((unused)) double cameo_peak_best(void (*work)(int64_
 static volatile float cameo_peak_factor = 0.999f, cameo_peak_summand = 0.001f;
 
 /* Independent chains of a*m + c, as many as hide what one takes; equal ones would be computed
- * once. The two are one instruction whatever the rest of the file is compiled with. */
+ * once. A pragma unrolls them: where the compiler unrolls less they would stay in memory. The two
+ * are one instruction whatever the rest of the file is compiled with. */
 #if defined(__clang__)
 #pragma clang fp contract(fast)
 #elif defined(__GNUC__)
@@ -55,11 +56,14 @@ static __attribute__((noinline, unused)) void cameo_peak_floats(int64_t n)
         m[i] = cameo_peak_factor;
         s[i] = cameo_peak_summand;
     }
+#pragma GCC unroll 12
     for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)
         a[k] = s * (float)k;
     for (int64_t i = 0; i < n; i++)
+#pragma GCC unroll 12
         for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)
             a[k] = a[k] * m + s;
+#pragma GCC unroll 12
     for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)
         cameo_peak_summand = cameo_peak_summand + 0 * a[k][0];
 }

@@ -22,13 +22,20 @@
         type a[CAMEO_PEAK_CHAINS], m;                                                              \
         volatile unsigned char some = 0;                                                           \
         memset(&m, some, sizeof m);                                                                \
-        for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)                                                \
+        _Pragma("GCC unroll 12") for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)                       \
+        {                                                                                          \
             memset(&a[k], some + k, sizeof *a);                                                    \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)                                            \
+        }                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            _Pragma("GCC unroll 12") for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)                   \
+            {                                                                                      \
                 a[k] = join;                                                                       \
-        for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)                                                \
+            }                                                                                      \
+        }                                                                                          \
+        _Pragma("GCC unroll 12") for (int k = 0; k < CAMEO_PEAK_CHAINS; k++)                       \
+        {                                                                                          \
             some = (unsigned char)(some + *(const unsigned char *)&a[k]);                          \
+        }                                                                                          \
     }
 
 #ifdef __AVX512BF16__
