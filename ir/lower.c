@@ -574,17 +574,22 @@ static Str operator_beside(const Model *m, ValueId id)
     return STR_NONE;
 }
 
-static bool value_is_usable(Lower *l, ValueId id, const char *what)
+// Of inputs each is named, since they are asked before anything is lowered.
+static bool value_is_usable(Lower *l, ValueId id, bool is_input)
 {
     const Value *v = value_at(l->model, id);
     const char *fault = value_fault(v);
     if (!fault)
         return true;
     Str op = str_escaped(l->arena, operator_beside(l->model, id));
-    if (!l->state->failed)
-        diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
-             "not supported: %.*s%s%s %.*s %s", STR_ARG(op), op.len ? ": " : "", what,
-             STR_ARG(str_escaped(l->arena, v->name)), fault);
+    Str name = str_escaped(l->arena, v->name);
+    if (is_input || !l->state->failed) {
+        Diag *d = diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
+                       "not supported: %.*s%s%s %.*s %s", STR_ARG(op), op.len ? ": " : "",
+                       is_input ? "input" : "output", STR_ARG(name), fault);
+        if (is_input && v->rank < 0)
+            diag_help(l->diags, d, "give its sizes, as in --shape %.*s=1x128", STR_ARG(name));
+    }
     l->state->failed = true;
     return false;
 }
@@ -616,12 +621,12 @@ Module *lower_model(Model *m, Diags *diags)
     const Graph *g = graph_at(m, m->main);
     for (uint32_t i = 0; i < g->inputs.len; i++) {
         ValueId v = g->inputs.at[i].value;
-        if (!value_at(m, v)->constant && value_is_usable(&l, v, "input"))
+        if (!value_at(m, v)->constant && value_is_usable(&l, v, true))
             bind_input(&l, v);
     }
     lower_graph(&l, m->main);
     for (uint32_t i = 0; i < g->outputs.len; i++)
-        if (value_is_usable(&l, g->outputs.at[i].value, "output"))
+        if (value_is_usable(&l, g->outputs.at[i].value, false))
             bind_output(&l, g->outputs.at[i].value);
     return l.state->failed ? NULL : l.module;
 }
@@ -632,12 +637,12 @@ Module *lower_node_alone(Model *m, NodeId n, Diags *diags)
     const Node *node = node_at(m, n);
     for (uint32_t i = 0; i < node->nin; i++) {
         ValueId v = node->in[i];
-        if (v && !l.state->tensors[v].buffer && value_is_usable(&l, v, "input"))
+        if (v && !l.state->tensors[v].buffer && value_is_usable(&l, v, true))
             bind_input(&l, v);
     }
     lower_node(&l, n);
     for (uint32_t i = 0; i < node->nout; i++)
-        if (node->out[i] && value_is_usable(&l, node->out[i], "output"))
+        if (node->out[i] && value_is_usable(&l, node->out[i], false))
             bind_output(&l, node->out[i]);
     return l.state->failed ? NULL : l.module;
 }
