@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/str.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,20 @@ typedef struct Block {
     _Alignas(16) unsigned char data[];
 } Block;
 
+// Bytes that are the same wherever they are asked for.
+typedef struct Shared {
+    struct Shared *next;
+    uint64_t hash;
+    size_t size;
+    const void *at;
+} Shared;
+
+enum { SHARED_LISTS = 256, SHARED_LEAST = 1024 }; // bytes: below, a search costs more than it saves
+
 struct Arena {
     Block *head;
     size_t taken, limit;
+    Shared **shared; // SHARED_LISTS lists; NULL: there are none
 };
 
 static void (*exhausted)(void) = abort;
@@ -74,13 +86,8 @@ static Block *small_block(size_t bytes)
     return b;
 }
 
-static Block *add_block(Arena *a, size_t need)
+static Block *new_block(Arena *a, size_t size)
 {
-    size_t size = a->head ? a->head->size * 2 : FIRST;
-    if (size > LARGE - sizeof(Block))
-        size = LARGE - sizeof(Block);
-    if (size < need)
-        size = need;
     if (size > SIZE_MAX - sizeof(Block) - PAGE || (a->limit && a->taken + size > a->limit))
         run_out();
     const size_t bytes = sizeof(Block) + size;
@@ -88,9 +95,18 @@ static Block *add_block(Arena *a, size_t need)
     if (!b)
         run_out();
     b->size = size;
+    a->taken += size;
+    return b;
+}
+
+static Block *add_block(Arena *a, size_t need)
+{
+    size_t size = a->head ? a->head->size * 2 : FIRST;
+    if (size > LARGE - sizeof(Block))
+        size = LARGE - sizeof(Block);
+    Block *b = new_block(a, size < need ? need : size);
     b->next = a->head;
     a->head = b;
-    a->taken += size;
     return b;
 }
 
@@ -122,6 +138,89 @@ char *arena_copy(Arena *a, const void *bytes, size_t size)
     if (size)
         memcpy(p, bytes, size);
     return p;
+}
+
+// ---- the same bytes, once ----------------------------------------------------------------------
+
+// Of long bytes, words at equal steps: whether two are the same a comparison decides.
+static uint64_t hash_sampled(const unsigned char *at, size_t size)
+{
+    enum { SAMPLES = 64 };
+    const size_t step = size / SAMPLES;
+    uint64_t h = size, word;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        memcpy(&word, at + i * step, sizeof word);
+        h = hash_word(h, word);
+    }
+    return hash_end(h);
+}
+
+static Shared **shared_list(Arena *a, uint64_t hash)
+{
+    if (!a->shared)
+        a->shared = NEWS(a, Shared *, SHARED_LISTS);
+    return &a->shared[hash % SHARED_LISTS];
+}
+
+static const void *shared_find(Arena *a, uint64_t hash, const void *bytes, size_t size)
+{
+    for (const Shared *s = *shared_list(a, hash); s; s = s->next)
+        if (s->hash == hash && s->size == size && memcmp(s->at, bytes, size) == 0)
+            return s->at;
+    return NULL;
+}
+
+static const void *shared_add(Arena *a, uint64_t hash, const void *at, size_t size)
+{
+    Shared **list = shared_list(a, hash), *s = NEW(a, Shared);
+    *s = (Shared){*list, hash, size, at};
+    *list = s;
+    return at;
+}
+
+const void *arena_share(Arena *a, const void *bytes, size_t size)
+{
+    if (size < SHARED_LEAST)
+        return arena_copy(a, bytes, size);
+    const uint64_t hash = hash_sampled(bytes, size);
+    const void *there = shared_find(a, hash, bytes, size);
+    return there ? there : shared_add(a, hash, arena_copy(a, bytes, size), size);
+}
+
+void *arena_lend(Arena *a, size_t size)
+{
+    if (size < SHARED_LEAST || size > SIZE_MAX - 32)
+        return arena_alloc(a, size);
+    if (!a->head)
+        add_block(a, 0);
+    Block *b = new_block(a, (size + 15) & ~(size_t)15);
+    b->used = b->size;
+    b->next = a->head->next;
+    a->head->next = b;
+    return b->data;
+}
+
+static void give_back(Arena *a, const void *lent)
+{
+    Block **b = &a->head;
+    while ((*b)->data != lent)
+        b = &(*b)->next;
+    Block *gone = *b;
+    *b = gone->next;
+    a->taken -= gone->size;
+    free(gone->from);
+}
+
+const void *arena_keep(Arena *a, void *lent, size_t size)
+{
+    if (size < SHARED_LEAST)
+        return lent;
+    const uint64_t hash = hash_sampled(lent, size);
+    const void *there = shared_find(a, hash, lent, size);
+    if (!there)
+        return shared_add(a, hash, lent, size);
+    give_back(a, lent);
+    return there;
 }
 
 size_t arena_size(const Arena *a)

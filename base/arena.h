@@ -20,7 +20,17 @@ void *arena_array(Arena *a, size_t n, size_t size);
 // A copy of `size` bytes followed by a NUL.
 char *arena_copy(Arena *a, const void *bytes, size_t size);
 
-// Bytes taken from the system so far.
+// A copy of `size` bytes that nobody writes to: of longer ones the arena holds one copy of the same
+// bytes, however often it is asked for them.
+const void *arena_share(Arena *a, const void *bytes, size_t size);
+
+// `size` zeroed bytes to fill in, for arena_keep. Until then they are the caller's.
+void *arena_lend(Arena *a, size_t size);
+// What `lent`, of that size, holds from now on stays as it is: gives it, or a copy that the arena
+// already has, and then `lent` goes back to the system.
+const void *arena_keep(Arena *a, void *lent, size_t size);
+
+// Bytes taken from the system so far, and not given back.
 size_t arena_size(const Arena *a);
 
 // The arena asks the system for at most `bytes` in all (0: no limit, the default).

@@ -477,7 +477,7 @@ TensorData *tensor_new(Arena *a, DType t, uint32_t rank, const int64_t *dims, co
     TensorData *d = tensor_shaped(a, t, rank, dims);
     const uint64_t n = d->nelements;
     if (t != DT_STRING)
-        return tensor_around(a, t, rank, dims, arena_copy(a, elements, n * dtype_info(t)->bytes));
+        return tensor_around(a, t, rank, dims, arena_share(a, elements, n * dtype_info(t)->bytes));
     Str *strings = NEWS(a, Str, n + 1);
     for (uint64_t i = 0; i < n; i++)
         strings[i] = str_copy(a, ((const Str *)elements)[i]);

@@ -10,16 +10,16 @@ struct Known {
 typedef struct KnownKey {
     const void *at;
     uint64_t count;
-    uint32_t dtype, as;
+    uint16_t dtype, as;
+    uint32_t cast;
 } KnownKey;
 
 enum { FEW = 256 };
 
-const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType as)
+static const void **place_of(Model *m, const KnownKey *key)
 {
-    const KnownKey key = {at, count, t, as};
-    const Str bytes = {(const char *)&key, sizeof key};
-    if (count < FEW)
+    const Str bytes = {(const char *)key, sizeof *key};
+    if (key->count < FEW)
         return NULL;
     if (!m->known) {
         m->known = NEW(m->arena, struct Known);
@@ -31,4 +31,14 @@ const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType a
     *map_put(&m->known->at, str_copy(m->arena, bytes), NULL) = m->known->found.len;
     vec_push(m->arena, &m->known->found, NULL);
     return &m->known->found.at[m->known->found.len - 1];
+}
+
+const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType as)
+{
+    return place_of(m, &(KnownKey){at, count, t, as, false});
+}
+
+const void **known_as(Model *m, const void *at, uint64_t count, DType t, DType as)
+{
+    return place_of(m, &(KnownKey){at, count, t, as, true});
 }

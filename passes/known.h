@@ -1,5 +1,6 @@
 // What a pass over the elements of a large constant found, kept as long as its model: each repair
-// that is tried, and each rule behind it, asks anew.
+// that is tried, and each rule behind it, asks anew. Copies of a model that read the same bytes
+// (frontend/load.h) have it in common.
 #ifndef CAMEO_PASSES_KNOWN_H
 #define CAMEO_PASSES_KNOWN_H
 
@@ -9,5 +10,7 @@
 // their dtype and the one that they are looked at as (DT_NONE: none); it holds NULL as long as
 // nobody looked. NULL: they are so few that nothing is kept. Valid until the next call.
 const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType as);
+// In the same way the place of these elements as the dtype `as`, `count` of them in memory.
+const void **known_as(Model *m, const void *at, uint64_t count, DType t, DType as);
 
 #endif

@@ -110,10 +110,17 @@ TensorData *tensor_cast(Model *m, TensorData *d, DType t)
     if (!at)
         return NULL;
     const uint64_t n = tensor_count(d);
-    unsigned char *to = arena_array(m->arena, n + 1, dtype_info(t)->bytes);
+    const void **known = known_as(m, at, n, from, t);
+    if (known && *known)
+        return tensor_around(m->arena, t, d->rank, d->dims, *known);
+    const uint64_t size = n * dtype_info(t)->bytes;
+    unsigned char *to = arena_lend(m->arena, size + 1);
     recast(from, t, at, n, to);
     file_forget(&m->view, at, n * dtype_info(from)->bytes);
-    return tensor_around(m->arena, t, d->rank, d->dims, to);
+    const void *kept = arena_keep(m->arena, to, size + 1);
+    if (known)
+        *known = kept;
+    return tensor_around(m->arena, t, d->rank, d->dims, kept);
 }
 
 // The tensor keeps its name, documentation and metadata; only its type and payload change.

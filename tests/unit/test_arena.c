@@ -39,6 +39,36 @@ static void test_pieces(void **state)
     arena_free(a);
 }
 
+// The same bytes, short and long, copied or written in place, are there once where they are long.
+static void test_shared(void **state)
+{
+    static unsigned char bytes[MOST];
+    (void)state;
+    Arena *a = arena_new();
+    for (size_t i = 0; i < MOST; i++)
+        bytes[i] = (unsigned char)(i * 2654435761u >> 13);
+    for (size_t n = 5; n <= MOST; n = n * 3 + 1) {
+        const unsigned char *first = arena_share(a, bytes, n);
+        const size_t size = arena_size(a);
+        assert_memory_equal(first, bytes, n);
+        if (n >= 1024)
+            assert_ptr_equal(first, arena_share(a, bytes, n));
+        unsigned char *lent = arena_lend(a, n), *other = arena_lend(a, n);
+        memcpy(lent, bytes, n);
+        memcpy(other, bytes, n);
+        other[n - 2] ^= 1; // between the words that are looked at first
+        const unsigned char *kept = arena_keep(a, lent, n), *beside = arena_keep(a, other, n);
+        if (n >= 1024)
+            assert_ptr_equal(first, kept);
+        assert_memory_equal(kept, bytes, n);
+        assert_ptr_not_equal(beside, kept);
+        assert_int_equal(beside[n - 2], bytes[n - 2] ^ 1);
+        assert_memory_equal(beside, bytes, n - 2);
+        assert_true(arena_size(a) <= size + n + (1 << 20)); // the other one, no third
+    }
+    arena_free(a);
+}
+
 static jmp_buf out;
 
 static void leave(void)
@@ -75,6 +105,7 @@ static void test_limit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pieces), cmocka_unit_test(test_limit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pieces), cmocka_unit_test(test_shared),
+                                       cmocka_unit_test(test_limit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
