@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FIRST = 1 << 14, PAGE = 1 << 21, LARGE = 2 * PAGE }; // bytes; PAGE: of a large one
+// Bytes; PAGE: of a large one. Pieces longer than APART have blocks of their own.
+enum { FIRST = 1 << 14, APART = 1 << 18, PAGE = 1 << 21, LARGE = 2 * PAGE };
 
 typedef struct Block {
     struct Block *next;
@@ -110,12 +111,26 @@ static Block *add_block(Arena *a, size_t need)
     return b;
 }
 
+// A block of its own, behind the one that short pieces are taken from, whose rest stays in use.
+static void *alloc_apart(Arena *a, size_t size)
+{
+    if (!a->head)
+        add_block(a, 0);
+    Block *b = new_block(a, size);
+    b->used = size;
+    b->next = a->head->next;
+    a->head->next = b;
+    return b->data;
+}
+
 void *arena_alloc(Arena *a, size_t size)
 {
     if (size > SIZE_MAX - 32)
         run_out();
     size = (size + 15) & ~(size_t)15;
     Block *b = a->head;
+    if (size > APART && (!b || b->size - b->used < size))
+        return alloc_apart(a, size);
     if (!b || b->size - b->used < size)
         b = add_block(a, size);
     void *p = b->data + b->used;
@@ -191,13 +206,7 @@ void *arena_lend(Arena *a, size_t size)
 {
     if (size < SHARED_LEAST || size > SIZE_MAX - 32)
         return arena_alloc(a, size);
-    if (!a->head)
-        add_block(a, 0);
-    Block *b = new_block(a, (size + 15) & ~(size_t)15);
-    b->used = b->size;
-    b->next = a->head->next;
-    a->head->next = b;
-    return b->data;
+    return alloc_apart(a, (size + 15) & ~(size_t)15);
 }
 
 static void give_back(Arena *a, const void *lent)

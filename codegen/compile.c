@@ -94,7 +94,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
         report->transfers = repair.transfers;
         report->retyped = repair.retyped;
     }
-    lint_model(m, diags, NULL, only_declared);
+    if (!o->checked)
+        lint_model(m, diags, NULL, only_declared);
     stage_end(m->arena, &report->stages, "checks", &since);
     file_forget(&m->view, m->view.at, m->view.len);
     if (diags->errors)
@@ -113,6 +114,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                   !diags->errors && run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
     stage_end(m->arena, &report->stages, "passes", &since);
+    file_forget(&m->view, m->view.at, m->view.len);
     if (!passed)
         return NULL;
     Module *mod = m->kernels;

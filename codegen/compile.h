@@ -55,6 +55,7 @@ typedef struct CompileOptions {
     // The model of the same bytes once more, before anything was done to it; NULL with diagnostics.
     // Not set: processors that lay values out in other ways share one text.
     Model *(*again)(Arena *a, const Model *m, Diags *diags);
+    bool checked; // a copy of a model that lint found nothing in that keeps it from being compiled
     // Does the work in a process of its own, which gives 0 where that gave true: its id, or -1.
     // NULL: what may be done meanwhile is done behind.
     int64_t (*beside)(bool (*work)(void *of), void *of);

@@ -60,6 +60,7 @@ static Module *lower(Build *b, Lowered *l, const Model *m)
     CompileReport other = {0};
     diags_init(&silent, b->arena, str_of(m->path));
     l->o.after = NULL;
+    l->o.checked = true;
     Model *copy = b->o->again(b->arena, m, &silent);
     Module *mod = copy ? compile_to_module(copy, &l->o, &silent, &other) : NULL;
     if (!mod)
