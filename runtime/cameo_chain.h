@@ -22,7 +22,6 @@ enum {
     CAMEO_CHAIN_SIZE = CAMEO_CPU_BAND / 4, /* elements of a band between convolutions */
     CAMEO_CHAIN_PLANES = CAMEO_TILE_ROWS,  /* that are widened at a time */
     CAMEO_CHAIN_ROWS = 3,                  /* of a band, if there are as many */
-    CAMEO_CHAIN_MOVES = 12,                /* a band's first row moves by such a part of it */
     /* columns of a block of the first product: as many as there is room for panels */
     CAMEO_CHAIN_PANELS = CAMEO_CONV_PANELS * 4 / 5,
     CAMEO_CHAIN_WIDE =
@@ -69,8 +68,7 @@ static inline __attribute__((unused)) cameo_band_rows cameo_chain_reach(const ca
 static inline __attribute__((unused)) int64_t cameo_chain_plane(const cameo_conv *g, int64_t bands,
                                                                 int written)
 {
-    const int64_t moves = bands > 1 ? g->out[1] / bands / CAMEO_CHAIN_MOVES : 0;
-    const int64_t rows = (g->out[1] + bands - 1) / bands + moves;
+    const int64_t rows = (g->out[1] + bands - 1) / bands;
     const int64_t reach = (rows - 1) * g->stride[1] + g->dilation[1] * (g->taps[1] - 1) + 1;
     const int64_t read = reach < g->in[1] ? reach : g->in[1];
     return ((written ? rows * g->out[2] : read * g->in[2]) + 15) / 16 * 16;
@@ -91,9 +89,8 @@ static inline __attribute__((unused)) cameo_conv cameo_chain_rows(const cameo_co
 }
 
 /* Elements that the longest band copies of x. */
-static inline __attribute__((unused)) int64_t cameo_chain_copied(const cameo_conv *first,
-                                                                 const cameo_conv *windows,
-                                                                 int64_t bands)
+static inline __attribute__((unused)) int64_t
+cameo_chain_copied(const cameo_conv *first, const cameo_conv *windows, int64_t bands)
 {
     cameo_conv part = *first;
     part.out[1] = cameo_chain_plane(windows, bands, 0) / windows->in[2];
@@ -262,18 +259,11 @@ static inline __attribute__((unused)) int64_t cameo_chain_begin(cameo_chain *c, 
     return rows->from * g->out[2];
 }
 
-/* The first row of a band. It begins with a line of the cache, where planes of y do and that moves
- * it by little: a line that two threads write goes to and fro between their cores. */
-static inline __attribute__((unused)) int64_t cameo_chain_low(const cameo_chain *c, int64_t row,
-                                                              int64_t band)
+/* The first row of a band. Bands are as even as rows allow, though two threads may then write one
+ * line of the cache: to wait for a longer band that ends with its own line takes longer. */
+static inline __attribute__((unused)) int64_t cameo_chain_low(const cameo_chain *c, int64_t band)
 {
-    enum { LINE = 16 };
-    const cameo_conv *g = c->windows.sizes;
-    const int64_t low = g->out[1] * band / c->bands;
-    int64_t even = low;
-    while (even < g->out[1] && even * g->out[2] % LINE != 0)
-        even++;
-    return row % LINE == 0 && (even - low) * c->bands * CAMEO_CHAIN_MOVES <= g->out[1] ? even : low;
+    return c->windows.sizes->out[1] * band / c->bands;
 }
 
 /* Bands from .. to. x: the first element of what is read; y: of what is written, rows `row` apart.
@@ -284,7 +274,7 @@ cameo_chain_share(cameo_chain *c, const float *x, float *y, int64_t row, int64_t
     const cameo_conv *g = c->windows.sizes;
     const int64_t planes = c->project.sizes->channels;
     for (int64_t band = from; band < to; band++) {
-        const int64_t low = cameo_chain_low(c, row, band), high = cameo_chain_low(c, row, band + 1);
+        const int64_t low = cameo_chain_low(c, band), high = cameo_chain_low(c, band + 1);
         const cameo_band_rows reach = cameo_chain_reach(g, low, high);
         const int64_t n0 = low * g->out[2], n1 = high * g->out[2];
         cameo_chain_part part = {0, planes, low, high};

@@ -249,7 +249,7 @@ static __attribute__((noinline, unused)) void cameo_chain_terms_share(cameo_chai
     memset(c->between[1] + last->channels * c->written, 0,
            (size_t)((c->held - last->channels) * c->written) * sizeof(float));
     for (int64_t band = from; band < to; band++) {
-        const int64_t low = cameo_chain_low(c, row, band), high = cameo_chain_low(c, row, band + 1);
+        const int64_t low = cameo_chain_low(c, band), high = cameo_chain_low(c, band + 1);
         cameo_chain_part part = {0, last->channels, low, high};
         if (k)
             cameo_chain_terms_wide(c, &t, x, &part);

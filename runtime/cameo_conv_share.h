@@ -19,11 +19,20 @@ typedef enum cameo_conv_mode {
     CAMEO_CONV_COLUMNS /* or more */
 } cameo_conv_mode;
 
-/* Columns of a unit. Units begin where panels do however a share is divided: what a place's sum is
- * made of does not depend on its share. */
+/* Columns of the thread that has most of them, where units are so many. */
+static inline __attribute__((unused)) int64_t cameo_conv_most(int64_t unit, int64_t all,
+                                                              int64_t threads)
+{
+    return (cameo_conv_blocks(all, unit) + threads - 1) / threads * unit;
+}
+
+/* Columns of a unit: fewer than an eighth of a thread's part where parts of as many units are then
+ * more even. Units begin where panels do however a share is divided: what a place's sum is made of
+ * does not depend on its share. */
 static inline __attribute__((unused)) int64_t cameo_conv_unit(const cameo_conv_view *v, int64_t all,
                                                               int64_t threads)
 {
+    enum { WORTH = 32 }; /* a thread's part is less by such a part of it */
     const int64_t rows = v->ends && v->out[2] <= v->width ? v->out[2] : v->width;
     const int64_t step = v->joined   ? v->joined * v->out[2]
                          : v->ends   ? rows
@@ -31,7 +40,18 @@ static inline __attribute__((unused)) int64_t cameo_conv_unit(const cameo_conv_v
                                      : CAMEO_TILE_COLUMNS;
     const int64_t each = v->sevens ? CAMEO_CONV_SEVENS_EACH : CAMEO_CONV_EACH;
     const int64_t fit = all / (threads * each) / step * step;
-    return fit < step ? step : fit < v->width ? fit : v->width;
+    if (fit < step)
+        return step;
+    int64_t best = fit < v->width ? fit : v->width;
+    int64_t most = cameo_conv_most(best, all, threads);
+    for (int64_t unit = best - step; unit >= step; unit -= step) {
+        const int64_t n = cameo_conv_most(unit, all, threads);
+        if ((most - n) * WORTH > most) {
+            best = unit;
+            most = n;
+        }
+    }
+    return best;
 }
 
 /* Of columns each thread reads only its part of x, which is what it wrote itself where the kernel
