@@ -46,22 +46,22 @@ typedef struct cameo_range {
     int64_t end;
 } cameo_range;
 
-/* What stands behind a cameo_pool. Fields that different threads write lie in lines of their own.
- */
+/* What stands behind a cameo_pool. Fields that different threads write lie in lines of their own,
+ * and what a waiting thread looks at in one line with the job, which so comes to it at once. */
 typedef struct cameo_crew {
     cameo_pool pool;
     int32_t started;
     int64_t turns;
+    pthread_t *threads;
+    _Alignas(64) uint32_t taken; /* 1: a caller has the pool */
+    _Alignas(64) uint32_t state; /* see above */
+    uint32_t quit;
     /* the job: written by the caller while it is closed and nobody is inside */
     cameo_part *part;
     void *with;
     int64_t grain;
-    _Alignas(64) uint32_t taken; /* 1: a caller has the pool */
-    uint32_t quit;
-    _Alignas(64) uint32_t state;  /* see above */
     _Alignas(64) uint32_t asleep; /* threads that wait in the kernel, or are about to */
     uint32_t awaits, left;        /* does the caller wait; how often the last one told it */
-    pthread_t *threads;
     _Alignas(64) cameo_range ranges[];
 } cameo_crew;
 
