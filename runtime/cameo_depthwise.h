@@ -76,50 +76,60 @@ static __attribute__((noinline, unused)) void cameo_flat_plan(const cameo_conv *
     if (g->taps[0] != 1 || g->step[2] != 1 || g->step[1] != g->in[2] || g->stride[1] != 1 ||
         g->stride[2] != 1 || g->taps[2] != size || (size != 3 && size != 5) ||
         g->in[1] != g->out[1] || g->in[2] != g->out[2] || 2 * g->out[2] > CAMEO_LANES ||
-        all < CAMEO_LANES || flat * size * size > CAMEO_FLAT)
+        all < CAMEO_LANES || 2 * flat * size > CAMEO_FLAT)
         return;
     p->flat = flat;
     p->around = size * (g->dilation[1] * g->in[2] + g->dilation[2]);
     const int height = (int)g->in[1], width = (int)g->in[2];
     cameo_mask *mask = p->masks;
-    for (int64_t v = 0; v < flat; v++) {
+    for (int64_t v = 0; v < flat; v++, mask += 2 * size) {
         cameo_mask row, column;
         int i = (int)(cameo_flat_at(p, v) / width), j = (int)(cameo_flat_at(p, v) % width);
         for (int l = 0; l < CAMEO_LANES; l++, j = j + 1 < width ? j + 1 : 0, i += j == 0) {
             row[l] = i - (int)g->pad[1];
             column[l] = j - (int)g->pad[2];
         }
-        for (int a = 0; a < size; a++)
-            for (int b = 0; b < size; b++, mask++) {
-                const cameo_mask r = row + a * (int)g->dilation[1];
-                const cameo_mask c = column + b * (int)g->dilation[2];
-                *mask = (r >= 0) & (r < height) & (c >= 0) & (c < width);
-            }
+        for (int a = 0; a < size; a++) {
+            const cameo_mask r = row + a * (int)g->dilation[1];
+            const cameo_mask c = column + a * (int)g->dilation[2];
+            mask[a] = (r >= 0) & (r < height);
+            mask[size + a] = (c >= 0) & (c < width);
+        }
     }
 }
 
-/* All of a plane. */
+/* All of some planes. */
 static inline __attribute__((always_inline)) void
 cameo_flat_of(const cameo_planes *g, const float *x, const float *w, cameo_plane *p, int size)
 {
     const cameo_conv *c = g->sizes;
-    const int64_t down = c->dilation[1] * c->in[2], apart = c->dilation[2];
-    const cameo_ends ends = cameo_plane_ends(p);
-    const cameo_mask *mask = g->masks;
+    const int64_t down = c->dilation[1] * c->in[2], apart = c->dilation[2], flat = g->flat;
+    const int64_t last = cameo_flat_at(g, flat - 1), taps = g->taps, planes = p->planes;
+    const int64_t channel = p->channel, written = p->written;
+    const float *bias = p->finish->bias;
+    cameo_ends ends = cameo_plane_ends(p);
     cameo_vec window[25];
-    cameo_window_lanes(w, size * size, window);
+    float *y = p->y;
     x -= c->pad[1] * c->in[2] + c->pad[2];
-    for (int64_t v = 0; v < g->flat; v++, mask += size * size) {
-        const int64_t at = cameo_flat_at(g, v);
-        cameo_vec sum = {0};
-        for (int a = 0; a < size; a++) {
-            cameo_vec of_row = {0};
+    for (int64_t i = 0; i < planes; i++, x += channel, y += written, w += taps) {
+        const cameo_mask *mask = g->masks;
+        cameo_window_lanes(w, size * size, window);
+        ends.bias = bias[i] - (cameo_vec){0};
+        for (int64_t v = 0; v < flat; v++, mask += 2 * size) {
+            const int64_t at = v + 1 < flat ? v * CAMEO_LANES : last;
+            const float *row = x + at;
+            cameo_vec sum = {0}, within[5];
             for (int b = 0; b < size; b++)
-                of_row += window[a * size + b] *
-                          cameo_take(x + at + a * down + b * apart, 1, mask[a * size + b]);
-            sum = sum + of_row;
+                within[b] = cameo_held((cameo_vec)mask[size + b]);
+            for (int a = 0; a < size; a++, row += down) {
+                cameo_vec of_row = {0};
+                for (int b = 0; b < size; b++)
+                    of_row += window[a * size + b] *
+                              cameo_take(row + b * apart, 1, (cameo_mask)within[b]);
+                sum = sum + (cameo_vec)((cameo_mask)of_row & mask[a]);
+            }
+            *(cameo_vec *)(y + at) = cameo_clip(sum + ends.bias, ends.low, ends.high);
         }
-        *(cameo_vec *)(ends.y + at) = cameo_clip(sum + ends.bias, ends.low, ends.high);
     }
 }
 
@@ -256,7 +266,7 @@ static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv
     p->finish = (cameo_finish){.bias = &none, .low = -INFINITY, .high = INFINITY};
     p->begin = begin;
     p->end = end;
-    p->room = p->flat = 0;
+    p->room = p->flat = p->waiting.count = 0;
     cameo_rows_for(g, p);
     p->before = g->pad[2] > 0 ? g->pad[2] : 0;
     /* the last vector's first element, and what it and the window reach */
@@ -301,6 +311,13 @@ static inline __attribute__((unused)) int cameo_is_direct(const cameo_planes *g,
     return (g->rows || g->sweep) && x - g->begin >= g->before && g->end - x >= g->behind;
 }
 
+/* Do vectors run on from row to row of the whole plane that begins there? */
+static inline __attribute__((unused)) int cameo_is_flat(const cameo_planes *g, const float *x)
+{
+    const cameo_conv *c = g->sizes;
+    return g->flat && x - g->begin >= g->around && g->end - x >= c->in[1] * c->in[2] + g->around;
+}
+
 /* Of a window of rows and columns. x: the plane's first element. */
 static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_planes *g,
                                                                  const float *x, const float *w,
@@ -308,8 +325,7 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
 {
     const cameo_conv *c = g->sizes;
     const int64_t reach = c->dilation[1] * (c->taps[1] - 1) + 1;
-    if (g->flat && p->first == 0 && p->rows == c->out[1] && x - g->begin >= g->around &&
-        g->end - x >= c->in[1] * c->in[2] + g->around) {
+    if (p->first == 0 && p->rows == c->out[1] && cameo_is_flat(g, x)) {
         cameo_flat(g, x, w, p);
         return;
     }
@@ -343,23 +359,27 @@ cameo_depthwise_fit(const cameo_planes *g, const float *x, int64_t channel, int6
     return n;
 }
 
-/* Rows first .. last of so many planes. y: where they are written, planes `written` apart. */
+/* Rows first .. last of so many planes. y: where they are written, planes `written` apart. Rows
+ * shorter than a vector are written beyond the plane's end, where the next one's are not yet: each
+ * plane is done to its end before the next. */
 static __attribute__((noinline, unused)) void
 cameo_depthwise_some(const cameo_planes *g, const float *x, int64_t channel, const float *w,
                      int64_t planes, int64_t first, int64_t last, float *y, int64_t written)
 {
-    cameo_plane p;
-    p.y = y;
-    p.first = first;
-    p.rows = last;
-    p.columns = g->sizes->out[2];
-    p.room = g->room;
-    p.planes = planes;
+    const int64_t columns = g->sizes->out[2];
+    const int64_t beside = last - first > g->direct && columns < CAMEO_LANES ? 1 : planes;
+    cameo_finish finish = g->finish;
+    cameo_plane p = {.first = first, .rows = last, .columns = columns, .room = g->room};
+    p.planes = beside;
     p.channel = channel;
     p.written = written;
-    p.finish = &g->finish;
-    for (int64_t j = first; j < last; j += g->direct)
-        g->sweep(g, x, w, j, last - j < g->direct ? last - j : g->direct, &p);
+    p.finish = &finish;
+    for (int64_t i = 0; i < planes; i += beside, finish.bias += beside) {
+        p.y = y + i * written;
+        for (int64_t j = first; j < last; j += g->direct)
+            g->sweep(g, x + i * channel, w + i * g->taps, j,
+                     last - j < g->direct ? last - j : g->direct, &p);
+    }
 }
 
 /* The planes of y by one window. x: its first element. Of a single plane rows first .. last, else
@@ -398,6 +418,75 @@ static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_planes
         }
         cameo_bend(&g->finish, y, at + first * p.columns, last - first, p.columns, p.columns);
     }
+}
+
+/* Planes i .. until of those that wait, each of which is all of its plane: as many as can be done
+ * at once, or one. Returns the first that is left. */
+static inline __attribute__((unused)) int64_t cameo_depthwise_turn(cameo_planes *g,
+                                                                   const cameo_waiting *t,
+                                                                   int64_t i, int64_t until,
+                                                                   float *padded)
+{
+    const int64_t rows = g->sizes->out[1], size = rows * g->sizes->out[2];
+    const float *x = t->x + i * t->channel, *w = t->w + i * g->taps;
+    float *y = t->y + i * t->written;
+    int64_t n = 0;
+    g->finish.bias = t->finish.bias + i;
+    while (i + n < until && cameo_is_flat(g, x + n * t->channel))
+        n++;
+    if (n > 0) {
+        cameo_plane p = {.y = y, .rows = rows, .columns = g->sizes->out[2], .planes = n};
+        p.channel = t->channel;
+        p.written = t->written;
+        p.finish = &g->finish;
+        cameo_flat(g, x, w, &p);
+        return i + n;
+    }
+    /* what a vector writes past the end of a plane the next one writes again */
+    g->room = i + 1 < until && t->written == size && size >= CAMEO_LANES ? CAMEO_LANES : 0;
+    n = cameo_depthwise_fit(g, x, t->channel, until - i - (g->room > 0));
+    if (n > 0)
+        cameo_depthwise_some(g, x, t->channel, w, n, 0, rows, y, t->written);
+    else
+        cameo_depthwise(g, x, w, 0, rows, padded, y);
+    g->room = 0;
+    return n > 0 ? i + n : i + 1;
+}
+
+/* The planes that wait. */
+static __attribute__((noinline, unused)) void cameo_depthwise_rest(cameo_planes *g, float *padded)
+{
+    const cameo_waiting waiting = g->waiting;
+    const cameo_finish finish = g->finish;
+    g->waiting.count = 0;
+    g->finish = waiting.finish;
+    for (int64_t i = 0; i < waiting.count;)
+        i = cameo_depthwise_turn(g, &waiting, i, waiting.count, padded);
+    g->finish = finish;
+}
+
+/* All of a plane of y, as cameo_depthwise; or it waits for those that follow it, until
+ * cameo_depthwise_rest at the latest: a plane of few elements takes less time than a call. */
+static inline __attribute__((unused)) void
+cameo_depthwise_next(cameo_planes *g, const float *x, const float *w, float *padded, float *y)
+{
+    const cameo_conv *c = g->sizes;
+    cameo_waiting *t = &g->waiting;
+    if ((!g->sweep && !g->flat) || !g->dense || g->finish.curve || c->out[0] != 1 || c->pad[0]) {
+        cameo_depthwise(g, x, w, 0, c->out[1], padded, y);
+        return;
+    }
+    if (t->count == 1) {
+        t->channel = x - t->x;
+        t->written = y - t->y;
+    }
+    if (t->count > 0 && x == t->x + t->count * t->channel && y == t->y + t->count * t->written &&
+        w == t->w + t->count * g->taps && g->finish.bias == t->finish.bias + t->count) {
+        t->count++;
+        return;
+    }
+    cameo_depthwise_rest(g, padded);
+    *t = (cameo_waiting){.x = x, .w = w, .y = y, .count = 1, .finish = g->finish};
 }
 
 #endif

@@ -51,6 +51,15 @@ typedef void cameo_sweep(const cameo_planes *g, const float *x, const float *w, 
 
 typedef int cameo_mask __attribute__((vector_size(4 * CAMEO_LANES)));
 
+/* Planes whose turn has come and that are done with those that follow: as many, from the first
+ * one's x, weights and y, from one to the next in x and y. */
+typedef struct cameo_waiting {
+    const float *x, *w;
+    float *y;
+    int64_t count, channel, written;
+    cameo_finish finish; /* of the first */
+} cameo_waiting;
+
 /* What all planes share. */
 struct cameo_planes {
     const cameo_conv *sizes;
@@ -68,6 +77,7 @@ struct cameo_planes {
     int dense;                       /* w[t] is t */
     const float *begin, *end;        /* of the buffer that holds x */
     cameo_finish finish;             /* of the plane, with nothing added */
+    cameo_waiting waiting;
     cameo_phase phases[CAMEO_PHASES];
     int64_t flat, around;         /* vectors of planes of short rows, what these read around a plane
                                    * beside its own; flat is 0: rows are not short */

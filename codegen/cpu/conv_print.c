@@ -270,8 +270,12 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
         if (c->finish)
             print_line(p, "planes.finish = (cameo_finish)%s;", conv_finish(p, c, 0));
         print_line(p, "const int64_t n0 = 0, n1 = %s;", places);
-        print_line(p, "cameo_depthwise(&planes, %s, %s, 0, sizes.out[1], %s, %s);", x, w,
-                   conv_buffer(p, c->padded), y);
+        if (c->epilogue)
+            print_line(p, "cameo_depthwise(&planes, %s, %s, 0, sizes.out[1], %s, %s);", x, w,
+                       conv_buffer(p, c->padded), y);
+        else
+            print_line(p, "cameo_depthwise_next(&planes, %s, %s, %s, %s);", x, w,
+                       conv_buffer(p, c->padded), y);
         print_line(p, "(void)n0, (void)n1;");
         return;
     }
@@ -282,6 +286,13 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
     const char *rows = print_index_bare(p, c->rows);
     print_rows(p, c, "0", rows, w, y);
+}
+
+// Behind the loops around planes: those that wait to be done together.
+static void print_rest(Printer *p, const Conv *c)
+{
+    if (c->depthwise && !c->bytes && !c->epilogue)
+        print_line(p, "cameo_depthwise_rest(&planes, %s);", conv_buffer(p, c->padded));
 }
 
 static void print_plan(Printer *p, const Conv *c)
@@ -637,6 +648,7 @@ static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *out
         done = print_plane(p, k, c, places);
     p->indent--;
     parts_nest_end(p, outer->n, outer->vars);
+    print_rest(p, c);
     parts_end(p, print_index_bare(p, units), parts_grain(p, work));
     if (!done)
         print_stmts(p, c->epilogue);
@@ -763,6 +775,7 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         print_line(p, "}");
     }
     nest_end(p, &outer);
+    print_rest(p, c);
     if (whole)
         print_stmts(p, c->epilogue);
 }
