@@ -311,6 +311,30 @@ static inline __attribute__((unused)) int cameo_is_direct(const cameo_planes *g,
     return (g->rows || g->sweep) && x - g->begin >= g->before && g->end - x >= g->behind;
 }
 
+/* The rows of y for which x is read where it lies, of the plane that begins there: of one at an end
+ * of the buffer all but a few, whatever part of them is done. */
+static inline __attribute__((unused)) void
+cameo_direct_within(const cameo_planes *g, const float *x, int64_t *low, int64_t *high)
+{
+    const cameo_conv *c = g->sizes;
+    const int64_t before = g->before - (x - g->begin), behind = g->behind - (g->end - x);
+    const int64_t step = c->step[1], stride = c->stride[1], pad = c->pad[1];
+    const int direct = cameo_is_direct(g, x);
+    *low = 0;
+    *high = direct ? c->out[1] : 0;
+    if (direct || (!g->rows && !g->sweep) || step <= 0 || pad < 0)
+        return;
+    if (before > 0)
+        *low = ((before + step - 1) / step + pad + stride - 1) / stride;
+    /* a sweep reads as many rows as it moves by */
+    const int64_t missing = behind > 0 ? (behind + step - 1) / step : 0;
+    const int64_t reach = c->dilation[1] * (c->taps[1] - 1) + stride;
+    const int64_t last = c->in[1] - missing - reach + pad;
+    *high = missing == 0 ? c->out[1] : last < 0 ? 0 : last / stride + 1;
+    *high = *high < c->out[1] ? *high : c->out[1];
+    *low = *low < *high ? *low : *high;
+}
+
 /* Do vectors run on from row to row of the whole plane that begins there? */
 static inline __attribute__((unused)) int cameo_is_flat(const cameo_planes *g, const float *x)
 {
@@ -329,10 +353,14 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
         cameo_flat(g, x, w, p);
         return;
     }
-    const int direct = cameo_is_direct(g, x);
-    const int64_t band = direct ? g->direct : g->band;
-    for (int64_t j = p->first; j < p->rows; j += band) {
-        const int64_t n = p->rows - j < band ? p->rows - j : band;
+    int64_t low, high;
+    cameo_direct_within(g, x, &low, &high);
+    for (int64_t j = p->first, n; j < p->rows; j += n) {
+        const int direct = j >= low && j < high;
+        const int64_t end = !direct && j < low ? low : direct ? high : p->rows;
+        const int64_t left = (end < p->rows ? end : p->rows) - j,
+                      most = direct ? g->direct : g->band;
+        n = left < most ? left : most;
         if (direct && g->sweep)
             g->sweep(g, x, w, j, n, p);
         else if (direct)
