@@ -306,8 +306,10 @@ static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_con
         const int64_t panels = (vectors + CAMEO_VECTORS - 1) / CAMEO_VECTORS;
         if (panels == 1)
             return left;
-        const int64_t width = (vectors + panels - 1) / panels * CAMEO_LANES;
-        return width < left ? width : left;
+        int64_t each = 1;
+        while (each * panels < vectors) /* a division takes longer than the few turns */
+            each++;
+        return each * CAMEO_LANES < left ? each * CAMEO_LANES : left;
     }
     const int64_t width = left < PANEL ? left : PANEL;
     const int64_t few = width > CAMEO_LANES ? width % CAMEO_LANES : 0;
