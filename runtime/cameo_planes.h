@@ -291,6 +291,16 @@ static inline __attribute__((always_inline)) int cameo_is_inside(const cameo_con
     return from >= 0 && last < g->in[2];
 }
 
+/* Is none, for the columns from k on that the output has, but what is before x's first element,
+ * which is the middle of the first window, of an odd size, and the first of a pair? */
+static inline __attribute__((always_inline)) int cameo_is_begin(const cameo_conv *g, int64_t k,
+                                                                int64_t columns)
+{
+    const int64_t left = g->out[2] - k, lanes = left < CAMEO_LANES ? left : CAMEO_LANES;
+    return CAMEO_PAIRS_TURN && k == 0 && g->pad[2] == columns / 2 &&
+           2 * (lanes - 1) + columns / 2 < g->in[2];
+}
+
 /* LANES elements of x, `stride` apart, 0 where they are none. */
 static inline __attribute__((always_inline)) cameo_vec cameo_take(const float *x, int stride,
                                                                   cameo_mask mask)
@@ -372,6 +382,9 @@ cameo_slide_of(const cameo_reach *r, const float *x, const cameo_vec *window,
     }
 }
 
+enum { CAMEO_KEPT = 4 };  /* vectors of a row whose masks are made once for all planes */
+enum { CAMEO_BEGIN = 2 }; /* inside, but for what is before x's first element */
+
 /* size vectors of every second element from x on, each one element further. The window's middle is
  * the first of a pair: it is where x's rows are as aligned as those of the output. What is before
  * it is what comes two elements later, one lane further, or is read by itself. */
@@ -390,7 +403,7 @@ cameo_take_pairs(const float *x, const cameo_mask *masks, cameo_vec *to, int siz
             to[b + 1] = cameo_pair_odd(l, h);
     }
     for (int b = middle; CAMEO_PAIRS_TURN && b-- > 0;)
-        to[b] = cameo_pair_before(to[b + 2], x[b]);
+        to[b] = cameo_pair_before(to[b + 2], inside == CAMEO_BEGIN ? 0 : x[b]);
     for (int b = 0; b < size && !inside; b++)
         to[b] = (cameo_vec)((cameo_mask)to[b] & masks[b]);
 }
@@ -500,7 +513,10 @@ cameo_sweep_of(const cameo_planes *g, const float *x, const float *w, int64_t j,
     const cameo_reach r = cameo_reach_of(g, j, n, p);
     cameo_ends ends = cameo_plane_ends(p);
     cameo_vec window[25];
-    cameo_mask masks[5];
+    cameo_mask masks[5], kept[CAMEO_KEPT][5];
+    const int few = columns <= CAMEO_KEPT * CAMEO_LANES;
+    for (int64_t k = 0; few && k < columns; k += CAMEO_LANES)
+        cameo_masks(c, k < last ? k : last, size, stride, stride == 2, kept[k / CAMEO_LANES]);
     x += (j * stride - c->pad[1]) * c->step[1] - c->pad[2];
     for (int64_t i = 0; i < p->planes; i++, x += p->channel, ends.y += p->written, w += g->taps) {
         cameo_window_lanes(w, size * size, window);
@@ -508,8 +524,14 @@ cameo_sweep_of(const cameo_planes *g, const float *x, const float *w, int64_t j,
         for (int64_t next = 0, k; next < columns; next += CAMEO_LANES) {
             k = next < last ? next : last;
             const int inside = CAMEO_BORDERS_APART && cameo_is_inside(c, k, size, stride);
-            if (!inside)
+            if (stride == 2 && !inside && cameo_is_begin(c, k, size)) {
+                cameo_stride_of(&r, x + 2 * k, window, masks, &ends, at + k, size, CAMEO_BEGIN);
+                continue;
+            }
+            if (!inside && !few)
                 cameo_masks(c, k, size, stride, stride == 2, masks);
+            for (int b = 0; !inside && few && b < size; b++)
+                masks[b] = kept[next / CAMEO_LANES][b];
             if (inside && stride == 1)
                 cameo_slide_of(&r, x + k, window, masks, &ends, at + k, size, 1);
             else if (inside)
