@@ -436,7 +436,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     if (p->planes)
         parts[n++] = "cameo_pixel_planes.h";
     if (p->silus || p->powers || p->gelus)
-        parts[n++] = "cameo_silu.h";
+        parts[n++] = "cameo_maker.h", parts[n++] = "cameo_silu.h";
     if (p->powers)
         parts[n++] = "cameo_powers.h";
     if (p->gelus)

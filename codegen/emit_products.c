@@ -194,7 +194,10 @@ static uint32_t list_parts(const Wants *w, const char **parts)
 static void print_tiles(const Wants *w, const TileUses *uses, const EmitOptions *o, Buf *tiles)
 {
     static const char *const split[] = {"cameo_matrix.h", "cameo_split_words.h", NULL};
+    static const char *const once[] = {"cameo_maker.h", "cameo_once.h", NULL};
     processors_define(tiles, o->rows, o->nrows);
+    if (w->packed || w->products || w->narrow)
+        emit_runtime(tiles, once);
     if (w->packed)
         tiles_print(tiles, uses, o->rows, o->nrows);
     if (w->products || w->windows)

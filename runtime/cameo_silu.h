@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "cameo_maker.h"
 #include "cameo_vector.h"
 
 /* What becomes of x: x / (1 + e^-x), 1 / (1 + e^-x) or 1 / (1 + e^x). */
@@ -73,23 +74,9 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n
 }
 
 /* Does the processor divide beside other operations, for less than the reciprocal takes? The row of
- * processors.def says so, or that it is to be asked. Of those with AVX-512 the ones that have
- * SSE4A too do: Zen 4 and its successors. */
+ * processors.def says so, or that it is to be asked. */
 #if defined CAMEO_CPU_QUOTIENTS && CAMEO_CPU_QUOTIENTS == 2
-#include <cpuid.h>
-
-static __attribute__((noinline, unused)) int cameo_silu_divides(void)
-{
-    enum { SSE4A = 1 << 6 };
-    static int known; /* 1: no, 2: yes */
-    int now = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!now) {
-        uint32_t a, b, c, d;
-        now = 1 + (__get_cpuid(0x80000001, &a, &b, &c, &d) && (c & SSE4A));
-        __atomic_store_n(&known, now, __ATOMIC_RELAXED);
-    }
-    return now == 2;
-}
+#define cameo_silu_divides() cameo_maker_is_zen()
 #elif defined CAMEO_CPU_QUOTIENTS && CAMEO_CPU_QUOTIENTS
 #define cameo_silu_divides() 1
 #else

@@ -97,9 +97,8 @@ static void print_turn(Buf *out, const NarrowKind *kind, int rows, int vectors, 
         buf_printf(out, "%sx%d = ((const cameo_codes *)b)[%d]", v ? ", " : "", v, v);
     buf_printf(out, ";\n");
     for (int i = 0; i * LINE < vectors * lanes * 4; i++)
-        buf_printf(
-            out, "            __builtin_prefetch((const char *)b + CAMEO_CPU_STREAM + %d, 0, 2);\n",
-            i * LINE);
+        buf_printf(out, "            cameo_once_ask((const char *)b + ahead + %d, past);\n",
+                   i * LINE);
     for (int j = 0; j < 32 / kind->bits; j++)
         for (int v = 0; v < vectors; v++) {
             const char sum = kind->at && !(j && chains_of(kind, rows) == 2) ? 'c' : 'd';
@@ -149,18 +148,26 @@ static void print_end(Buf *out, int rows, int vectors, int lanes)
                vectors * lanes);
 }
 
-static void print_tile(Buf *out, const NarrowTarget *t, const NarrowKind *kind, int rows,
-                       int vectors)
+static void print_head(Buf *out, const NarrowKind *kind, const char *as, int rows, int vectors)
 {
-    const bool two = chains_of(kind, rows) == 2;
     buf_printf(
         out,
-        "static __attribute__((noinline, unused)) void cameo_narrow_%s_%d_%d(\n"
+        "static %s__attribute__((%s, unused)) void cameo_narrow_%s%s_%d_%d(\n"
         "    int64_t blocks, int64_t turns, const float *restrict a,\n"
         "    const float *restrict sums, const int32_t *restrict b, int64_t row, int zeros,\n"
-        "    float *restrict c, int64_t ldc, int64_t width)\n{\n"
-        "    const cameo_vec zero = {0};\n",
-        kind->name, rows, vectors);
+        "    float *restrict c, int64_t ldc, int64_t width",
+        *as ? "inline " : "", *as ? "always_inline" : "noinline", kind->name, as, rows, vectors);
+}
+
+// One row reads what is lost to the caches before it is read again; more rows do so in turns.
+static void print_tile_as(Buf *out, const NarrowTarget *t, const NarrowKind *kind, int rows,
+                          int vectors)
+{
+    const bool two = chains_of(kind, rows) == 2;
+    print_head(out, kind, "_as", rows, vectors);
+    buf_printf(out,
+               ", const int past)\n{\n    const cameo_vec zero = {0};\n"
+               "    const int64_t ahead = CAMEO_CPU_STREAM + (past ? CAMEO_CPU_STREAM / 2 : 0);\n");
     print_sums(out, 'c', rows, vectors, "    ");
     if (two)
         print_sums(out, 'd', rows, vectors, "    ");
@@ -182,6 +189,21 @@ static void print_tile(Buf *out, const NarrowTarget *t, const NarrowKind *kind, 
         buf_printf(out, "    c%d%d += d%d%d;\n", i / vectors, i % vectors, i / vectors,
                    i % vectors);
     print_end(out, rows, vectors, t->lanes);
+}
+
+static void print_tile(Buf *out, const NarrowTarget *t, const NarrowKind *kind, int rows,
+                       int vectors)
+{
+    static const char values[] = "(blocks, turns, a, sums, b, row, zeros, c, ldc, width, ";
+    print_tile_as(out, t, kind, rows, vectors);
+    print_head(out, kind, "", rows, vectors);
+    buf_printf(out, ")\n{\n");
+    if (rows == 1)
+        buf_printf(out,
+                   "    if (cameo_once_past()) {\n        cameo_narrow_%s_as_%d_%d%s1);\n"
+                   "        return;\n    }\n",
+                   kind->name, rows, vectors, values);
+    buf_printf(out, "    cameo_narrow_%s_as_%d_%d%s0);\n}\n\n", kind->name, rows, vectors, values);
 }
 
 // Values of k from .. from + depth of a panel as rows of floats.

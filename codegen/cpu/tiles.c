@@ -487,9 +487,9 @@ void tile_print_stream(Buf *out, const TileKind *kind, const TileTarget *t, cons
 {
     const int vectors = TILE_COLUMNS / t->lanes;
     buf_printf(out,
-               "static __attribute__((noinline, unused)) void %s_%d(\n"
+               "static inline __attribute__((always_inline, unused)) void %s_as_%d(\n"
                "    int64_t k, const %s *restrict a, int64_t step, const %s *restrict b,\n"
-               "    int64_t next, %s *restrict c)\n{\n"
+               "    int64_t next, %s *restrict c, const int past)\n{\n"
                "    const %s zero = {0};\n",
                name, panels, kind->element, kind->element, kind->number, kind->vector);
     for (int v = 0; v < panels * vectors; v++)
@@ -498,8 +498,8 @@ void tile_print_stream(Buf *out, const TileKind *kind, const TileTarget *t, cons
     for (int p = 0; p < panels; p++)
         for (int line = 0; line < TILE_COLUMNS * 4; line += LINE)
             buf_printf(out,
-                       "        __builtin_prefetch((const char *)(b + %d * next) + "
-                       "CAMEO_CPU_STREAM / %d + %d, 0, 2);\n",
+                       "        cameo_once_ask((const char *)(b + %d * next) + "
+                       "CAMEO_CPU_STREAM / %d + %d, past);\n",
                        p, panels, line);
     for (int v = 0; v < panels * vectors; v++) {
         if (kind->dot == DOT_NONE)
@@ -512,7 +512,14 @@ void tile_print_stream(Buf *out, const TileKind *kind, const TileTarget *t, cons
     buf_printf(out, "    }\n");
     for (int v = 0; v < panels * vectors; v++)
         buf_printf(out, "    ((%s *)c)[%d] += c%d;\n", kind->vector, v, v);
-    buf_printf(out, "}\n\n");
+    buf_printf(out,
+               "}\n\nstatic __attribute__((noinline, unused)) void %s_%d(\n"
+               "    int64_t k, const %s *restrict a, int64_t step, const %s *restrict b,\n"
+               "    int64_t next, %s *restrict c)\n{\n"
+               "    if (cameo_once_past())\n        %s_as_%d(k, a, step, b, next, c, 1);\n"
+               "    else\n        %s_as_%d(k, a, step, b, next, c, 0);\n}\n\n",
+               name, panels, kind->element, kind->element, kind->number, name, panels, name,
+               panels);
 }
 
 int tile_streams(const TileTarget *t)

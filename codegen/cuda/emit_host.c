@@ -367,7 +367,7 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
     if (p->silus || p->powers || p->gelus)
-        parts[n++] = "cameo_silu.h";
+        parts[n++] = "cameo_maker.h", parts[n++] = "cameo_silu.h";
     if (p->powers)
         parts[n++] = "cameo_powers.h";
     if (p->gelus)
