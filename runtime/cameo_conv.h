@@ -25,6 +25,7 @@ typedef struct cameo_conv_block {
     int64_t row;
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
     int even;                   /* as the view's */
+    int tied;                   /* few columns are summed as tiles sum */
     int few;                    /* the last panel may be a few columns */
     int64_t apart;              /* of x, from one value of k to the next; 0: not the same */
     int64_t low;                /* the first row to do */
@@ -225,6 +226,19 @@ static inline __attribute__((unused)) int cameo_conv_alike(const cameo_conv_bloc
     return n;
 }
 
+/* So many of the few columns at the end does each of as many panels take, from the first one on,
+ * where whole tiles of rows are done. */
+static inline __attribute__((unused)) int cameo_conv_taken(const cameo_conv_block *b)
+{
+#ifdef CAMEO_STRIP_COLUMN
+    if (b->tied && cameo_conv_few(b)) {
+        const int width = (int)b->panels[b->count - 1].width;
+        return width < b->count && cameo_conv_alike(b, 0, width) == width ? width : 0;
+    }
+#endif
+    return (void)b, 0;
+}
+
 /* What a strip's first tile asks for: from `at` on, `along` elements further for each value of k;
  * along is 0: nothing, `at` is read anyway. */
 typedef struct cameo_conv_ask {
@@ -232,21 +246,38 @@ typedef struct cameo_conv_ask {
     int64_t along;
 } cameo_conv_ask;
 
-/* So many tiles, from rows m and panel i on: of the panels that follow, or, down, of the rows. */
+/* So many tiles, from rows m and panel i on: of the panels that follow, or, down, of the rows. The
+ * first `taken` panels take one of the few columns each. */
 static inline __attribute__((unused)) void cameo_conv_strip(const cameo_conv_block *b, int64_t m,
                                                             int i, int64_t tiles, int down,
-                                                            const float *a, cameo_conv_ask ask)
+                                                            int taken, const float *a,
+                                                            cameo_conv_ask ask)
 {
 #ifdef CAMEO_STRIP
     const cameo_conv_panel *p = &b->panels[i];
     cameo_finish finish;
+    const cameo_finish *f = cameo_conv_finish(b, m, p->n, &finish);
     const int64_t step = p->at == b->packed ? CAMEO_LANES * CAMEO_VECTORS : b->apart;
-    CAMEO_STRIP(b->nk, a, p->b + p->at[0], step, tiles > 1 && !down ? p[1].b - p->b : 0, tiles,
-                down ? 1 + m % CAMEO_TILE_ROWS : 0, ask.at, ask.along, b->y + m * b->row + p->n,
-                b->row, b->k0 > 0, cameo_conv_finish(b, m, p->n, &finish));
+    const int64_t next = tiles > 1 && !down ? p[1].b - p->b : 0;
+    const int64_t row = down ? 1 + m % CAMEO_TILE_ROWS : 0;
+    float *y = b->y + m * b->row + p->n;
+#ifdef CAMEO_STRIP_COLUMN
+    if (i < taken) {
+        const cameo_conv_panel *last = &b->panels[b->count - 1];
+        const int64_t some = down || tiles < taken - i ? tiles : taken - i;
+        CAMEO_STRIP_COLUMN(b->nk, a, p->b + p->at[0], step, next, some, row, ask.at, ask.along,
+                           last->b + i, last->at, last->n + i - p->n, y, b->row, b->k0 > 0, f);
+        if (some < tiles)
+            cameo_conv_strip(b, m, i + (int)some, tiles - some, 0, 0, a, (cameo_conv_ask){a, 0});
+        return;
+    }
+#endif
+    CAMEO_STRIP(b->nk, a, p->b + p->at[0], step, next, tiles, row, ask.at, ask.along, y, b->row,
+                b->k0 > 0, f);
 #else
     (void)b, (void)m, (void)i, (void)tiles, (void)down, (void)a, (void)ask;
 #endif
+    (void)taken;
 }
 
 /* The turn of tiles that read the weights a: the next weights, else x. */
@@ -269,7 +300,8 @@ static inline __attribute__((unused)) cameo_conv_ask cameo_conv_turn(const cameo
  * panel that is left, and in *height the rows that were done. */
 static inline __attribute__((unused)) int
 cameo_conv_strips(const cameo_conv_block *b, int64_t m, int64_t next, int from, int to, int alike,
-                  cameo_conv_next *weights, cameo_conv_next *x, const float *a, int64_t *height)
+                  int taken, cameo_conv_next *weights, cameo_conv_next *x, const float *a,
+                  int64_t *height)
 {
     const int down = from + 1 == to;
     const cameo_conv_ask ask = cameo_conv_turn(b, weights, x, a);
@@ -279,13 +311,14 @@ cameo_conv_strips(const cameo_conv_block *b, int64_t m, int64_t next, int from, 
         weights->turn++;
         x->turn++;
     }
-    cameo_conv_strip(b, m, from, down ? *height / CAMEO_ROWS : alike, down, a, ask);
+    cameo_conv_strip(b, m, from, down ? *height / CAMEO_ROWS : alike, down, taken, a, ask);
     return from + alike;
 }
 
 /* Rows m .. next of all panels but a few columns. Those left of m0 .. m1 come next. */
 static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_block *b, int64_t m0,
-                                                            int64_t m1, int64_t m, int64_t next)
+                                                            int64_t m1, int64_t m, int64_t next,
+                                                            int taken)
 {
     const int count = b->count - cameo_conv_few(b), beside = cameo_conv_beside(b);
     const int64_t turns = (next - m + CAMEO_ROWS - 1) / CAMEO_ROWS * ((count - 1) / beside + 1);
@@ -301,7 +334,7 @@ static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_blo
             int64_t ahead = 0;
             int i = from;
             if (alike > 0 && height == CAMEO_ROWS)
-                i = cameo_conv_strips(b, j, next, from, to, alike, &asks, &x, a, &height);
+                i = cameo_conv_strips(b, j, next, from, to, alike, taken, &asks, &x, a, &height);
             else if (height > CAMEO_FEW_ROWS)
                 ahead = cameo_conv_ahead(&asks, a);
             for (int both; i < to; i += 1 + both, ahead = 0) {
@@ -320,16 +353,19 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         return;
     const cameo_conv_panel *last = &b->panels[b->count - 1];
     const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_CONV_HIGH;
+    const int taken = cameo_conv_taken(b);
     for (int64_t m = m0, next; m < m1; m = next) {
         next = m1 - m < step ? m1 : m + step;
         for (int64_t i = m; i < next; i += CAMEO_CONV_HIGH)
-            cameo_conv_tiles(b, m0, m1, i, next - i < CAMEO_CONV_HIGH ? next : i + CAMEO_CONV_HIGH);
+            cameo_conv_tiles(b, m0, m1, i, next - i < CAMEO_CONV_HIGH ? next : i + CAMEO_CONV_HIGH,
+                             taken);
         cameo_finish finish;
-        if (cameo_conv_few(b))
-            (b->even ? cameo_columns_even : cameo_columns)(
-                b->nk, cameo_conv_weights(b, m), b->nk * CAMEO_TILE_ROWS, last->b, last->at,
-                b->y + m * b->row + last->n, b->row, next - m, last->width, b->k0 > 0,
-                cameo_conv_finish(b, m, last->n, &finish));
+        const int64_t from = taken ? next - (next - m) % CAMEO_ROWS : m;
+        if (cameo_conv_few(b) && from < next)
+            (b->even || b->tied ? cameo_columns_even : cameo_columns)(
+                b->nk, cameo_conv_weights(b, from), b->nk * CAMEO_TILE_ROWS, last->b, last->at,
+                b->y + from * b->row + last->n, b->row, next - from, last->width, b->k0 > 0,
+                cameo_conv_finish(b, from, last->n, &finish));
         if (b->k0 + b->nk == b->all)
             cameo_bend(b->finish, b->y, m * b->row + b->panels[0].n, next - m, b->row,
                        last->n + last->width - b->panels[0].n);
@@ -363,6 +399,18 @@ static inline __attribute__((unused)) void cameo_conv_soon(const cameo_conv_view
         b->lines = (width + 2 * (CAMEO_CONV_LINE - 1)) / CAMEO_CONV_LINE;
 }
 
+/* Are a plane's last columns so few that its panels may take one each? Where they are not taken so,
+ * as in a share of its columns, they are summed alike. */
+static inline __attribute__((unused)) int cameo_conv_ties(const cameo_conv_view *v)
+{
+#ifdef CAMEO_STRIP_COLUMN
+    const int64_t width = CAMEO_LANES * CAMEO_VECTORS, n = v->out[0] * v->out[1] * v->out[2];
+    return n % width <= n / width;
+#else
+    return (void)v, 0;
+#endif
+}
+
 /* Rows low .. high for all values of k but the last CAMEO_CONV_K or fewer, whose panels are made.
  */
 static __attribute__((noinline, unused)) void
@@ -382,6 +430,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->finish = v->finish;
     b->even = v->even;
     b->few = cameo_conv_ends_few(v);
+    b->tied = cameo_conv_ties(v);
     b->apart = b->all == v->channels ? v->channel : 0;
     b->nk = 0;
     const int64_t depth = b->all < CAMEO_CONV_K ? b->all : CAMEO_CONV_K;

@@ -4,9 +4,10 @@
 
 #include "codegen/cpu/tiles.h"
 
-// The function CAMEO_STRIP; and CAMEO_SUMS, the same down the rows of a product, whose sums are
-// added to what is there, or stand for it.
-void tile_strip_print(Buf *out, const TileTarget *t);
+// The function CAMEO_STRIP; with `columns` CAMEO_STRIP_COLUMN too, where there are registers for
+// it, whose panels have one more column each; and CAMEO_SUMS, the same down the rows of a product,
+// whose sums are added to what is there, or stand for it.
+void tile_strip_print(Buf *out, const TileTarget *t, bool columns);
 void tile_strip_print_down(Buf *out, const TileTarget *t);
 // The sums of a strip's tile: of `rows` and b, `depth` values of k, the latter's `step` numbers
 // from one to the next; ask: what is done beside each.

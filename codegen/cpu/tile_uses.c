@@ -76,3 +76,15 @@ bool tile_needed(const TileUses *u, TileTable table, const TileTarget *t, int ro
             return true;
     return false;
 }
+
+bool tile_ends_few(const TileUses *u, const TileTarget *t)
+{
+    const int64_t width = (int64_t)t->vectors * t->lanes;
+    for (uint32_t i = 0; i < u->len; i++) {
+        const int64_t n = u->at[i].columns;
+        if (u->at[i].table == TILES_OF_FLOATS &&
+            (n == TILE_ANY || (n % width && n % width <= n / width)))
+            return true;
+    }
+    return false;
+}

@@ -593,7 +593,7 @@ static void print_target(Buf *out, const TileTarget *t, const TileUses *uses, bo
         buf_printf(out, "#define CAMEO_PAIR cameo_pair_%d_2\n", t->rows);
     }
     if (t->lanes >= 8 && tile_needed(uses, TILES_OF_FLOATS, t, t->rows, t->vectors)) {
-        tile_strip_print(out, t);
+        tile_strip_print(out, t, tile_ends_few(uses, t));
         if (uses->sevens)
             strassen_print_tile(out, t);
         if (t->lanes == 8)

@@ -60,6 +60,8 @@ TileUses tile_uses(Arena *a, const Step *s);
 TileUses tile_uses_all(Arena *a); // whatever products there are
 // May a tile of this size be asked for?
 bool tile_needed(const TileUses *u, TileTable table, const TileTarget *t, int rows, int vectors);
+// Do products of float32 have panels of the greatest width and as many columns left at most?
+bool tile_ends_few(const TileUses *u, const TileTarget *t);
 
 // How many panels one row is multiplied by together: as many as twelve sums are.
 int tile_streams(const TileTarget *t);
