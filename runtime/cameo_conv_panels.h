@@ -113,7 +113,8 @@ static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
                           ? g->rows >= CAMEO_CONV_PACKS << (window > 1)
                           : lanes == CAMEO_CONV_LINE && v->channel % CAMEO_CONV_LINE != 0 &&
                                 g->rows >= CAMEO_CONV_K;
-    return worth && v->out[0] * v->out[1] * v->out[2] > PANEL + CAMEO_FEW;
+    const int64_t least = CAMEO_CONV_NEAR ? PANEL + CAMEO_FEW + 1 : PANEL;
+    return worth && v->out[0] * v->out[1] * v->out[2] >= least;
 }
 
 /* What holds of every image of these sizes. */
