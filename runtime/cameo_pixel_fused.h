@@ -1,6 +1,7 @@
 /* Convolutions in pixels by vectors (cameo_words.h) whose sums stay in registers until what
- * surrounds them is done: to 32 channels of up to 8 places at a time, from there to y. Where the
- * sums of a place are of few products, storing and reading them would take as long. */
+ * surrounds them is done: to 32 channels of up to 8 places at a time, or 16 of up to 16, from there
+ * to y. Where the sums of a place are of few products, storing and reading them would take as long.
+ */
 #ifndef CAMEO_PIXEL_FUSED_H
 #define CAMEO_PIXEL_FUSED_H
 
@@ -52,24 +53,25 @@ typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const
                                const cameo_pixel_places *places, const void *ends);
 
 /* Groups of 4, 6 and 8 places by one vector, by two and by one and a half; NULL: no panel of the
- * convolution has such columns. */
+ * convolution has such columns. twice: of 16 places by one vector; NULL: there is none, since 8
+ * sums keep the processor as busy. */
 typedef struct cameo_pixel_groups {
     cameo_pixel_group *const *widths[3];
+    cameo_pixel_group *twice;
 } cameo_pixel_groups;
 
 /* Of those that are called `name`, as many as `one`, `two` and `half`, 0 or 1, say. */
 #define CAMEO_PIXEL_GROUPS_OF(name, one, two, half)                                                \
     {                                                                                              \
-        {                                                                                          \
-            (one) ? name##_1_0 : NULL, (two) ? name##_2_0 : NULL, (half) ? name##_2_1 : NULL       \
-        }                                                                                          \
+        {(one) ? name##_1_0 : NULL, (two) ? name##_2_0 : NULL, (half) ? name##_2_1 : NULL},        \
+            (one) ? CAMEO_PIXEL_TWICE_##name : NULL                                                \
     }
 
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
-                        cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS])
+                        cameo_words_vector sums[][CAMEO_WORDS_VECTORS])
 {
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < height; i++)
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
@@ -87,12 +89,42 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
         end(height, vectors, sums, places, ends);                                                  \
     }
 
+#define CAMEO_PIXEL_UNROLL(times) CAMEO_PIXEL_PRAGMA(GCC unroll times)
+#define CAMEO_PIXEL_PRAGMA(what) _Pragma(#what)
+
+/* 16 places by one vector, finished eight at a time. */
+#define CAMEO_PIXEL_GROUP_TWICE(name, kind, end)                                                   \
+    static __attribute__((noinline, unused)) void name##_16_1_0(                                   \
+        const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,       \
+        const cameo_words_vector *less, const cameo_pixel_places *places, const void *ends)        \
+    {                                                                                              \
+        enum { ALL = CAMEO_WORDS_TWICE, SOME = CAMEO_WORDS_MOST };                                 \
+        cameo_words_vector sums[ALL][CAMEO_WORDS_VECTORS], part[SOME][CAMEO_WORDS_VECTORS];        \
+        cameo_words_vector kept[ALL];                                                              \
+        cameo_pixel_places some = *places;                                                         \
+        cameo_pixel_fused_begin(ALL, 1, less, sums);                                               \
+        cameo_words_sums(kind, 1, ALL, 1, 0, steps, rows, b, sums);                                \
+        CAMEO_PIXEL_UNROLL(16)                                                                     \
+        for (int i = 0; i < ALL; i++)                                                              \
+            kept[i] = sums[i][0];                                                                  \
+        CAMEO_PIXEL_UNROLL(1)                                                                      \
+        for (int j = 0; j < ALL; j += SOME, some.at += SOME, some.added_at += SOME) {              \
+            CAMEO_PIXEL_UNROLL(8)                                                                  \
+            for (int i = 0; i < SOME; i++)                                                         \
+                part[i][0] = kept[j + i];                                                          \
+            end(SOME, 1, part, &some, ends);                                                       \
+        }                                                                                          \
+    }
+
 #define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half)                                        \
     CAMEO_PIXEL_GROUP(name, kind, end, 4, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 6, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 8, vectors, half)                                           \
     static __attribute__((unused)) cameo_pixel_group *const name##_##vectors##_##half[] = {        \
         name##_4_##vectors##_##half, name##_6_##vectors##_##half, name##_8_##vectors##_##half};
+
+#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_u8 NULL
+#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_s8 NULL
 
 /* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes. */
 #define CAMEO_PIXEL_GROUPS(name, kind, end)                                                        \
@@ -186,6 +218,7 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
                   const cameo_pixel_panel_ends *ends, cameo_pixel_kept *kept)
 {
     enum { PANEL = CAMEO_PIXEL_PANEL, LINE = 4 * PANEL, TILE = CAMEO_PIXEL_TILE };
+    enum { TWICE = CAMEO_WORDS_TWICE };
     const int64_t panels = c->columns / PANEL, read = b == c->blocks - 1 ? c->last : panels;
     const int64_t size = c->steps * TILE * LINE, lines = cut->ahead ? size / CAMEO_AMX_LINE : 0;
     const int64_t after = (t + 2 < cut->t1 ? t + 2 : cut->t1) * TILE, first = t * TILE;
@@ -209,10 +242,13 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
         places.at = kept->at[slot];
         places.added_at = kept->added_at[slot];
         for (int64_t left = n, some; left > 0; left -= some, rows += some) {
-            some = cameo_words_height(left);
+            const int twice = width == 0 && left >= TWICE && groups->twice &&
+                              rows[TWICE - 1] - rows[0] == (TWICE - 1) * c->step;
+            some = twice ? TWICE : cameo_words_height(left);
             cameo_words_ask_next(&panel, &ask, left == n);
             places.n = left < some ? left : some;
-            groups->widths[width][some / 2 - 2](&steps, rows, &panel, less, &places, end);
+            (twice ? groups->twice : groups->widths[width][some / 2 - 2])(&steps, rows, &panel,
+                                                                          less, &places, end);
             places.at += some;
             places.added_at += some;
         }
@@ -344,6 +380,13 @@ cameo_pixel_fused_silu(int height, int vectors,
 
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
+
+/* Eight sums of bfloat16 wait for one another: a product takes six cycles, of which some processors
+ * begin two in each. */
+CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
+CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
+#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_clip cameo_pixel_fused_clip_16_1_0
+#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_sigmoid cameo_pixel_fused_sigmoid_16_1_0
 
 /* Units from .. to; f and e: of block 0. */
 static __attribute__((noinline, unused)) void

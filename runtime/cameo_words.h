@@ -19,6 +19,9 @@ typedef enum cameo_words_kind {
 /* Rows of a group are 4, 6 or 8, columns vectors; words of a step of k. */
 enum { CAMEO_WORDS_GROUPS = 3, CAMEO_WORDS_VECTORS = 3, CAMEO_WORDS_STEP = 16 };
 enum { CAMEO_WORDS_MOST = 8 }; /* rows of a group */
+enum {
+    CAMEO_WORDS_TWICE = 16
+}; /* of one vector's that lie evenly: the second eight as the first */
 
 typedef int32_t cameo_words_vector __attribute__((vector_size(64), aligned(4), may_alias));
 
@@ -134,22 +137,24 @@ static inline __attribute__((unused)) void cameo_words_less(const cameo_words_st
 #define CAMEO_WORDS_HERE(address) __asm__("" : "+r"(address))
 
 /* sums += those of so many rows and vectors; half: of the last vector eight columns are read, and
- * the others become 0. */
+ * the others become 0. Of more rows than CAMEO_WORDS_MOST the second eight lie from one another as
+ * the first do. */
 static inline __attribute__((unused, always_inline)) void
 cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int half,
                  const cameo_words_steps *steps, const char *const *rows,
-                 const cameo_words_panel *b,
-                 cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS])
+                 const cameo_words_panel *b, cameo_words_vector sums[][CAMEO_WORDS_VECTORS])
 {
+    enum { MOST = CAMEO_WORDS_MOST };
     const cameo_words_vector flip = (cameo_words_vector){0} + (int32_t)0x80808080u;
-    const char *x[CAMEO_WORDS_MOST], *panel = b->at, *next = b->next;
-    cameo_words_eight eight[CAMEO_WORDS_MOST];
+    const char *x[MOST], *panel = b->at, *next = b->next;
+    cameo_words_eight eight[MOST];
+    const int64_t second = height > MOST ? rows[MOST] - rows[0] : 0;
     const int64_t word = placed ? CAMEO_WORDS_LINE : b->word;
     const int64_t column = placed ? CAMEO_WORDS_TILE : CAMEO_WORDS_LINE;
     const int64_t step = placed ? 2 * CAMEO_WORDS_TILE : b->step;
     const int64_t *places = steps->places;
 #pragma GCC unroll 8
-    for (int i = 0; i < height; i++) {
+    for (int i = 0; i < height && i < MOST; i++) {
         x[i] = rows[i];
         eight[i] = cameo_words_first(sums[i][vectors - 1]);
     }
@@ -167,10 +172,12 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
                 y[v] = *(const cameo_words_vector *)(w + v * column);
-#pragma GCC unroll 8
+            const int64_t beyond = at + second;
+#pragma GCC unroll 16
             for (int i = 0; i < height; i++) {
+                const char *word_at = x[i % MOST] + (i < MOST ? at : beyond);
                 cameo_words_vector all;
-                __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(*(const int32_t *)(x[i] + at)));
+                __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(*(const int32_t *)word_at));
                 if (kind == CAMEO_WORDS_S8S8)
                     all ^= flip;
 #pragma GCC unroll 3
