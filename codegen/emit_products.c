@@ -160,8 +160,8 @@ static uint32_t list_parts(const Wants *w, const char **parts)
     if (w->registers || w->products || w->windows || w->pixels || w->planes)
         parts[n++] = "cameo_amx.h";
     if (w->pixels || w->planes)
-        parts[n++] = "cameo_pixel_conv.h", parts[n++] = "cameo_pixel_bytes.h",
-        parts[n++] = "cameo_pixel_fused.h";
+        parts[n++] = "cameo_pixel_silu.h", parts[n++] = "cameo_pixel_conv.h",
+        parts[n++] = "cameo_pixel_bytes.h", parts[n++] = "cameo_pixel_fused.h";
     if (w->pixels)
         parts[n++] = "cameo_pixel_few.h";
     if (w->pixel_tiles)
@@ -291,6 +291,7 @@ void products_emit(const Module *mod, Arena *scratch, const EmitOptions *o, Buf 
 {
     static const char *const byte_windows[] = {"cameo_pixel_bytes.h", "cameo_pixel_bands.h",
                                                "cameo_pixel_byte_windows.h", NULL};
+    static const char *const windows[] = {"cameo_pixel_silu.h", NULL};
     const char *parts[MAX_PARTS + 1];
     const TileUses uses = o->shared ? tile_uses_all(scratch) : tile_uses(scratch, mod->steps);
     Wants w = wants_of(mod->steps);
@@ -301,6 +302,8 @@ void products_emit(const Module *mod, Arena *scratch, const EmitOptions *o, Buf 
         print_tiles(&w, &uses, o, &tiles);
     if (w.byte_planes)
         emit_runtime(&tiles, byte_windows);
+    if (w.planes)
+        emit_runtime(&tiles, windows);
     pixel_windows_tiles(&tiles, mod->steps);
     print_squares(&w, &tiles);
     emit_runtime(&text, parts);

@@ -10,7 +10,7 @@
 #include "cameo_pixel_bands.h"
 #include "cameo_pixel_conv.h"
 
-#if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)
+#if defined(CAMEO_PIXEL_SILU) && defined(__AVX512BW__)
 #define CAMEO_PIXEL_WINDOW_ENDS 1 /* the functions take ends */
 #endif
 
@@ -25,7 +25,7 @@ typedef struct cameo_pixel_windows {
     int64_t rows, row;             /* of the output */
     int64_t taps[2], stride[2];
     int64_t dilation, origin; /* of rows; pixels before the first window */
-    int pairs; /* weights of two lines are words */
+    int pairs;                /* weights of two lines are words */
 } cameo_pixel_windows;
 
 /* `many` for CAMEO_PIXEL_WINDOWS neighbours, `one` for each by itself. */

@@ -156,9 +156,9 @@ static void print_ends(Printer *p, const PixelConv *c)
 void pixel_finish_print_window(Printer *p, const PixelConv *c)
 {
     const PixelFinish *f = c->finish;
-    print_line(p, "const cameo_pixel_window_ends ends = {%s, %s, %s, %s};",
+    print_line(p, "const cameo_pixel_window_ends ends = {%s, %s, %s, %s, %d};",
                print_table(p, c, f->scale), print_table(p, c, f->bias), print_bound(p, f->low),
-               print_bound(p, f->high));
+               print_bound(p, f->high), f->silu);
 }
 
 static void print_finish(Printer *p, const Conv *conv)

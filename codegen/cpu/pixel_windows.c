@@ -12,6 +12,7 @@
 #include "codegen/cpu/pixel_finish.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MANY = 7, // CAMEO_PIXEL_WINDOWS; the rows of most image networks are multiples
@@ -114,7 +115,28 @@ static void print_lines(Buf *out, const PixelConv *c, int64_t n)
     buf_printf(out, "    }\n");
 }
 
-static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n)
+// What is done to sums in registers, of the functions of one name.
+enum { ENDS_CLIP = 1, ENDS_SILU = 2 };
+
+// What the sums of c are finished by there; 0: they are not.
+static int ends_of(const PixelConv *c)
+{
+    const PixelFinish *f = c->finish;
+    if (!f || f->added || c->part || (f->silu && pixel_conv_lanes(c) < LANES))
+        return 0;
+    return f->silu ? ENDS_SILU : ENDS_CLIP;
+}
+
+static void print_end(Buf *out, int64_t n, const char *how)
+{
+    buf_printf(out, "        CAMEO_PIXEL_WINDOW_BEGIN_%s(ends);\n", how);
+    for (int64_t i = 0; i < n; i++)
+        buf_printf(out, "        CAMEO_PIXEL_WINDOW_%s(to + %lld, a%lld, b%lld);\n", how,
+                   (long long)(i * PIXEL_BYTES), (long long)i, (long long)i);
+    buf_printf(out, "        return;\n");
+}
+
+static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n, int ends)
 {
     buf_printf(out,
                "static __attribute__((noinline, unused)) void %s_%lld(\n"
@@ -125,16 +147,14 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, int64_t n
         buf_printf(out, "    cameo_pixel_window_vec a%lld = {0}, b%lld = {0};\n", (long long)i,
                    (long long)i);
     print_lines(out, c, n);
-    buf_printf(out, "#ifdef CAMEO_PIXEL_WINDOW_END\n"
-                    "    if (ends) {\n"
-                    "        CAMEO_PIXEL_WINDOW_BEGIN(ends);\n");
-    for (int64_t i = 0; i < n; i++)
-        buf_printf(out, "        CAMEO_PIXEL_WINDOW_END(to + %lld, a%lld, b%lld);\n",
-                   (long long)(i * PIXEL_BYTES), (long long)i, (long long)i);
-    buf_printf(out, "        return;\n    }\n"
-                    "#else\n"
-                    "    (void)to, (void)ends;\n"
-                    "#endif\n");
+    buf_printf(out, "    (void)to, (void)ends;\n#ifdef CAMEO_PIXEL_WINDOW_CLIP\n");
+    for (int how = ENDS_CLIP; how <= ENDS_SILU; how++)
+        if (ends & how) {
+            buf_printf(out, "    if (ends && %sends->silu) {\n", how == ENDS_SILU ? "" : "!");
+            print_end(out, n, how == ENDS_SILU ? "SILU" : "CLIP");
+            buf_printf(out, "    }\n");
+        }
+    buf_printf(out, "#endif\n");
     for (int64_t i = 0; i < n; i++)
         buf_printf(out, "    CAMEO_PIXEL_WINDOW_WRITE(sums + %lld, a%lld, b%lld);\n",
                    (long long)(i * LANES), (long long)i, (long long)i);
@@ -148,7 +168,22 @@ static const char *name_of(Arena *a, const PixelConv *c)
         .at;
 }
 
-static void print_tiles(Buf *out, const Step *s, Arena *names)
+// Of all those whose functions have this name.
+static int all_ends(const Step *s, const char *name, Arena *names)
+{
+    int ends = 0;
+    for (; s; s = s->next) {
+        const Override *o = s->kernel ? s->kernel->override : NULL;
+        const PixelConv *c = o && o->conv ? o->conv->pixels : NULL;
+        if (c && c->windows && c->dtype == DT_BF16 && !strcmp(name_of(names, c), name))
+            ends |= ends_of(c);
+        ends |= all_ends(s->body, name, names) | all_ends(s->other, name, names);
+    }
+    return ends;
+}
+
+// Those of `s`, of all that are in `all`.
+static void print_tiles(Buf *out, const Step *s, const Step *all, Arena *names)
 {
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
@@ -157,13 +192,14 @@ static void print_tiles(Buf *out, const Step *s, Arena *names)
             pixel_byte_windows_tiles(out, c, names);
         } else if (c && c->windows) {
             const char *name = name_of(names, c);
+            const int ends = all_ends(all, name, names);
             buf_printf(out, "#ifndef %s\n#define %s\n", name, name);
-            print_tile(out, c, name, MANY);
-            print_tile(out, c, name, 1);
+            print_tile(out, c, name, MANY, ends);
+            print_tile(out, c, name, 1, ends);
             buf_printf(out, "#endif\n");
         }
-        print_tiles(out, s->body, names);
-        print_tiles(out, s->other, names);
+        print_tiles(out, s->body, all, names);
+        print_tiles(out, s->other, all, names);
     }
 }
 
@@ -203,7 +239,7 @@ static void print_ends_of(Buf *out)
 {
     buf_printf(
         out,
-        "#if defined(__AVX512BF16__) && defined(__AVX512BW__) && defined(__x86_64__)\n"
+        "#if defined(CAMEO_PIXEL_SILU) && defined(__AVX512BW__)\n"
         "#define CAMEO_PIXEL_WINDOW_SPLIT(first, second, table, other) \\\n"
         "    cameo_pixel_window_vec first = (cameo_pixel_window_vec){0} + other, second = first; "
         "\\\n"
@@ -217,25 +253,37 @@ static void print_ends_of(Buf *out)
         "#define CAMEO_PIXEL_WINDOW_BEGIN(e) \\\n"
         "    CAMEO_PIXEL_WINDOW_SPLIT(scale_a, scale_b, (e)->scale, 1.0f) \\\n"
         "    CAMEO_PIXEL_WINDOW_SPLIT(bias_a, bias_b, (e)->bias, 0.0f) \\\n"
-        "    const cameo_pixel_window_vec least = (e)->low - (cameo_pixel_window_vec){0}; \\\n"
-        "    const cameo_pixel_window_vec most = (e)->high - (cameo_pixel_window_vec){0}; \\\n"
         "    const cameo_pixel_window_halves order = {0, 1, 2, 3, 16, 17, 18, 19, 4, \\\n"
         "            5, 6, 7, 20, 21, 22, 23, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, \\\n"
         "            14, 15, 28, 29, 30, 31}\n"
-        "#define CAMEO_PIXEL_WINDOW_CLIP(x, scale, bias) \\\n"
-        "    __asm__(\"vfmadd213ps %%2, %%1, %%0\" : \"+v\"(x) : \"v\"(scale), \"v\"(bias)); \\\n"
-        "    __asm__(\"vmaxps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(least)); \\\n"
-        "    __asm__(\"vminps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(most))\n"
-        "#define CAMEO_PIXEL_WINDOW_END(at, a, b) \\\n"
+        "#define CAMEO_PIXEL_WINDOW_STORE(at, a, b) \\\n"
         "    do { \\\n"
         "        cameo_pixel_window_halves both; \\\n"
-        "        CAMEO_PIXEL_WINDOW_CLIP(a, scale_a, bias_a); \\\n"
-        "        CAMEO_PIXEL_WINDOW_CLIP(b, scale_b, bias_b); \\\n"
         "        __asm__(\"vcvtne2ps2bf16 %%1, %%2, %%0\" : \"=v\"(both) : \"v\"(a), \"v\"(b)); "
         "\\\n"
         "        __asm__(\"vpermw %%0, %%1, %%0\" : \"+v\"(both) : \"v\"(order)); \\\n"
         "        *(cameo_pixel_window_halves *)(at) = both; \\\n"
         "    } while (0)\n"
+        "#define CAMEO_PIXEL_WINDOW_BEGIN_CLIP(e) \\\n"
+        "    CAMEO_PIXEL_WINDOW_BEGIN(e); \\\n"
+        "    const cameo_pixel_window_vec least = (e)->low - (cameo_pixel_window_vec){0}; \\\n"
+        "    const cameo_pixel_window_vec most = (e)->high - (cameo_pixel_window_vec){0}\n"
+        "#define CAMEO_PIXEL_WINDOW_BOUND(x, scale, bias) \\\n"
+        "    __asm__(\"vfmadd213ps %%2, %%1, %%0\" : \"+v\"(x) : \"v\"(scale), \"v\"(bias)); \\\n"
+        "    __asm__(\"vmaxps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(least)); \\\n"
+        "    __asm__(\"vminps %%0, %%1, %%0\" : \"+v\"(x) : \"v\"(most))\n"
+        "#define CAMEO_PIXEL_WINDOW_CLIP(at, a, b) \\\n"
+        "    CAMEO_PIXEL_WINDOW_BOUND(a, scale_a, bias_a); \\\n"
+        "    CAMEO_PIXEL_WINDOW_BOUND(b, scale_b, bias_b); \\\n"
+        "    CAMEO_PIXEL_WINDOW_STORE(at, a, b)\n"
+        "#define CAMEO_PIXEL_WINDOW_BEGIN_SILU(e) \\\n"
+        "    CAMEO_PIXEL_WINDOW_BEGIN(e); \\\n"
+        "    scale_a *= CAMEO_PIXEL_SILU_BY, scale_b *= CAMEO_PIXEL_SILU_BY; \\\n"
+        "    bias_a *= CAMEO_PIXEL_SILU_BY, bias_b *= CAMEO_PIXEL_SILU_BY\n"
+        "#define CAMEO_PIXEL_WINDOW_SILU(at, a, b) \\\n"
+        "    a = cameo_pixel_silu_of(cameo_pixel_muladd(a, scale_a, bias_a)); \\\n"
+        "    b = cameo_pixel_silu_of(cameo_pixel_muladd(b, scale_b, bias_b)); \\\n"
+        "    CAMEO_PIXEL_WINDOW_STORE(at, a, b)\n"
         "#endif\n");
 }
 
@@ -255,6 +303,7 @@ void pixel_windows_tiles(Buf *out, const Step *s)
              "typedef struct cameo_pixel_window_ends {\n"
              "    const float *scale, *bias;\n"
              "    float low, high;\n"
+             "    int silu; /* instead of bounds */\n"
              "} cameo_pixel_window_ends;\n"
              "typedef void cameo_pixel_window_tile(int64_t lines, int64_t line, const char *x,\n"
              "    const float *w, float *sums, char *to, const cameo_pixel_window_ends *ends);\n"
@@ -288,7 +337,7 @@ void pixel_windows_tiles(Buf *out, const Step *s)
     print_ends_of(out);
     buf_printf(out, "#endif\n");
     Arena *names = arena_new();
-    print_tiles(out, s, names);
+    print_tiles(out, s, s, names);
     arena_free(names);
 }
 
@@ -354,8 +403,7 @@ void pixel_windows_print_units(Printer *p, const Conv *conv, const char *from, c
     print_line(p, "for (int64_t u = %s; u < %s; u++) {", from, to);
     p->indent++;
     pixel_windows_print_unit(p, c);
-    const PixelFinish *f = c->finish;
-    if (f && !f->silu && !f->added && !c->part)
+    if (ends_of(c))
         print_ends(p, conv, from_x);
     print_line(p, "for (int64_t low = 0, high; low < h.row; low = high) {");
     p->indent++;
