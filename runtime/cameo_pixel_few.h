@@ -7,11 +7,16 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "cameo_pixel_conv.h"
+
 typedef struct cameo_pixel_few {
     int64_t size, channels, lanes; /* size: bytes of an element, 1 or 2 */
     int64_t in[2], border;
     int around;
+    int wide; /* x is float32, which becomes bfloat16 on the way */
 } cameo_pixel_few;
+
+enum { CAMEO_FEW_MOST = 8, CAMEO_FEW_SOME = 64 }; /* channels; pixels that are rounded at once */
 
 /* Four halves, or bytes, as one number, the first the lowest. */
 static inline __attribute__((unused)) void cameo_few_halves(const uint16_t *x, int64_t plane,
@@ -55,11 +60,13 @@ cameo_few_three(const unsigned char *x, int64_t plane, int64_t n, int64_t size, 
     }
 }
 
-/* `pixels` of a line of x, whose channels lie `plane` elements apart. */
-static inline __attribute__((unused)) void
-cameo_few_line(const cameo_pixel_few *f, const unsigned char *x, int64_t plane, unsigned char *to)
+/* n pixels of a line of x, whose channels lie `plane` elements apart. */
+static __attribute__((noinline, unused)) void cameo_few_pixels(const cameo_pixel_few *f,
+                                                               const unsigned char *x,
+                                                               int64_t plane, int64_t n,
+                                                               unsigned char *to)
 {
-    const int64_t n = f->in[1], pixel = f->lanes * f->size;
+    const int64_t pixel = f->lanes * f->size;
     if (f->channels == 3 && f->lanes == 3) {
         cameo_few_three(x, plane, n, f->size, to);
         return;
@@ -78,6 +85,44 @@ cameo_few_line(const cameo_pixel_few *f, const unsigned char *x, int64_t plane, 
             memcpy(to + i * pixel + c * f->size, x + (c * plane + i) * f->size, (size_t)f->size);
 }
 
+/* The same of float32. Memory is asked for what comes next of each plane, since a processor that
+ * watches reads sees few neighbours before they go on elsewhere. */
+static inline __attribute__((unused)) void cameo_few_rounded(const cameo_pixel_few *f,
+                                                             const float *x, int64_t plane,
+                                                             int64_t n, unsigned char *to)
+{
+    enum { SOME = CAMEO_FEW_SOME, STEP = 32 /* numbers rounded together */, AHEAD = 1024 };
+    const int64_t pixel = f->lanes * f->size;
+    uint16_t halves[CAMEO_FEW_MOST * SOME];
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = n - i < SOME ? n - i : SOME;
+        const int64_t whole = some / STEP * STEP;
+        for (int64_t c = 0; c < f->channels; c++) {
+            const float *from = x + c * plane + i;
+            for (int64_t j = 0; j < some; j += STEP / 2)
+                __builtin_prefetch(from + AHEAD + j);
+            cameo_pixel_halves(halves + c * SOME, from, whole);
+            float last[STEP] = {0};
+            if (whole < some) {
+                memcpy(last, from + whole, (size_t)(some - whole) * sizeof *last);
+                cameo_pixel_halves(halves + c * SOME + whole, last, STEP);
+            }
+        }
+        cameo_few_pixels(f, (const unsigned char *)halves, SOME, some, to + i * pixel);
+    }
+}
+
+/* Line `row` of x. */
+static inline __attribute__((unused)) void cameo_few_line(const cameo_pixel_few *f, const void *x,
+                                                          int64_t row, unsigned char *to)
+{
+    const int64_t n = f->in[1], plane = f->in[0] * n;
+    if (f->wide)
+        cameo_few_rounded(f, (const float *)x + row * n, plane, n, to);
+    else
+        cameo_few_pixels(f, (const unsigned char *)x + row * n * f->size, plane, n, to);
+}
+
 /* Lines from .. end of the copy; x: the first plane of an image. */
 static __attribute__((noinline, unused)) void
 cameo_pixel_few_copy(const cameo_pixel_few *f, const void *x, int64_t from, int64_t end, void *copy)
@@ -91,8 +136,7 @@ cameo_pixel_few_copy(const cameo_pixel_few *f, const void *x, int64_t from, int6
             memset(to, f->around, (size_t)line);
         } else {
             memset(to, f->around, (size_t)side);
-            cameo_few_line(f, (const unsigned char *)x + row * f->in[1] * f->size,
-                           f->in[0] * f->in[1], to + side);
+            cameo_few_line(f, x, row, to + side);
             memset(to + line - side, f->around, (size_t)side);
         }
         if (i == lines - 1)

@@ -685,6 +685,7 @@ bool layouts_module(Module *mod, const ConvChoice *how, Str *error)
     if (ok && any) {
         choose(&l);
         ok = apply(&l, error);
+        steps_drop_unread(mod);
     }
     for (uint32_t i = 0; i < l.nsites; i++)
         conv_free_weights(&l.sites[i].weights);

@@ -109,7 +109,7 @@ static int64_t steps_of(const PixelConv *c)
 static void pack_row(const Conv *c, const ByteWeights *w, const PixelConv *p, const void *from,
                      int64_t i, void *to)
 {
-    const int64_t lanes = pixel_lanes(c->x->dtype), each = lanes / WORDS;
+    const int64_t lanes = pixel_lanes(p->dtype), each = lanes / WORDS;
     const int64_t first = i / PIXEL_PANEL * steps_of(p);
     for (int64_t k = 0; k < w->channels; k++)
         for (int64_t t = 0; t < w->taps; t++) {
@@ -371,9 +371,11 @@ static int64_t places_of(const PixelConv *c)
 void pixel_conv_finish(Module *mod, Kernel *k, Conv *c, PixelConv *to)
 {
     Polys *polys = mod->polys;
-    if (to->few)
+    if (to->few) {
         pixel_few_buffer(mod, to, c->channels);
-    else if (pixel_gather_pays(to, steps_of(to)))
+        if (to->wide)
+            pixel_few_read_input(mod, c, to);
+    } else if (pixel_gather_pays(to, steps_of(to)))
         pixel_gather_buffer(mod, to, steps_of(to));
     const int64_t pixels = to->planes * to->lines * to->across * pixel_lanes(to->dtype);
     to->start =
@@ -427,6 +429,8 @@ void pixel_conv_uses(Module *mod, const Conv *c, KernelUses *u)
 {
     Loads l = {mod, u};
     expr_walk(mod, c->store->value, drop_weight, &l);
+    if (c->pixels->rounded)
+        access_drop(&u->buffers, c->pixels->rounded);
     if (c->pixels->ends)
         pixel_bytes_uses(mod, c->pixels->ends, u);
     else

@@ -19,13 +19,14 @@ typedef struct PixelFinish {
 
 // Sizes of such a convolution, innermost dims last.
 typedef struct PixelConv {
-    DType dtype;    // of x: bfloat16, uint8 or int8
-    bool windows;   // each channel by its own window (depthwise)
-    int64_t few;    // lanes of a pixel of x's copy (pixel_few.h); 0: x lies in pixels
-    int64_t given;  // channels that such an x has
-    bool gathered;  // x's places are copied for each step of k (pixel_gather.h)
-    BufferId copy;  // of one of the two, or what is made of all tiles (pixel_winograd.h)
-    LoopId channel; // of y, before it became block and lane
+    DType dtype;      // of x: bfloat16, uint8 or int8
+    bool windows;     // each channel by its own window (depthwise)
+    int64_t few;      // lanes of a pixel of x's copy (pixel_few.h); 0: x lies in pixels
+    int64_t given;    // channels that such an x has
+    BufferId rounded; // what it was, where it is the input that was rounded to that; 0: it is not
+    bool gathered;    // x's places are copied for each step of k (pixel_gather.h)
+    BufferId copy;    // of one of the two, or what is made of all tiles (pixel_winograd.h)
+    LoopId channel;   // of y, before it became block and lane
     int64_t planes, lines, across; // of x with its border: pixels of `lanes` channels
     int64_t in[2], out[2];         // without border
     int64_t channels, filled;      // of y, and with those that fill up its last block

@@ -7,6 +7,8 @@
 
 #include "codegen/cpu/pixel_few.h"
 
+#include "codegen/fuse_parts.h"
+
 enum { MOST_FEW = 8 }; // channels
 
 static int64_t size_of(const PixelConv *c)
@@ -57,6 +59,33 @@ void pixel_few_buffer(Module *mod, PixelConv *to, Index channels)
     poly_is_const(channels, &to->given);
 }
 
+// Does the kernel round all elements of an input of float32, each where it lies, to this buffer?
+static const Expr *rounded_by(Module *mod, const Kernel *k, BufferId rounded)
+{
+    const Point p = point_of(k->body);
+    const Expr *cast = p.store && p.store->buffer == rounded ? p.store->value : NULL;
+    const Expr *e = cast && cast->kind == EX_CAST ? cast->a : NULL;
+    if (!e || e->kind != EX_LOAD || e->dtype != DT_F32 || e->rank != p.store->rank ||
+        buffer_at(mod, e->buffer)->kind != BUF_INPUT || buffer_at(mod, e->buffer)->dtype != DT_F32)
+        return NULL;
+    for (uint32_t i = 0; i < e->rank; i++)
+        if (e->at[i] != p.store->at[i] ||
+            buffer_at(mod, e->buffer)->dims[i] != buffer_at(mod, rounded)->dims[i])
+            return NULL;
+    return e;
+}
+
+void pixel_few_read_input(Module *mod, Conv *c, PixelConv *to)
+{
+    const Expr *from = NULL;
+    for (const Step *s = mod->steps; s && !from; s = s->next)
+        from = s->kernel ? rounded_by(mod, s->kernel, c->x->buffer) : NULL;
+    if (!from)
+        return;
+    to->rounded = c->x->buffer;
+    c->x = expr_load(mod, from->buffer, c->x->at);
+}
+
 void pixel_few_print(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
@@ -67,7 +96,8 @@ void pixel_few_print(Printer *p, const Conv *conv, const char *from, const char 
                "%lld,",
                (long long)size_of(c), (long long)c->given, (long long)c->few, (long long)c->in[0],
                (long long)c->in[1], (long long)c->border);
-    print_line(p, "    .around = (int)%s};", zero ? print_expr(p, zero) : "0");
+    print_line(p, "    .around = (int)%s%s};", zero ? print_expr(p, zero) : "0",
+               c->rounded ? ", .wide = 1" : "");
     print_line(p, "cameo_pixel_few_copy(&few, %s + %s, %s, %s, %s);",
                bytes_name(p, conv->x->buffer), print_index(p, c->start), from, to,
                bytes_name(p, c->copy));

@@ -13,6 +13,9 @@ int64_t pixel_few_step(const PixelConv *c, int64_t t);
 int64_t pixel_few_lane(const PixelConv *c, int64_t t, int64_t channel);
 // The buffer of the copy, to->border being set.
 void pixel_few_buffer(Module *mod, PixelConv *to, Index channels);
+// Lets the copy read the input of float32 that x is rounded from, where x is that and nothing else:
+// c->x becomes a load of it. What rounds it may be unread then (steps_drop_unread).
+void pixel_few_read_input(Module *mod, Conv *c, PixelConv *to);
 // Copies lines from .. to, text; how many there are.
 void pixel_few_print(Printer *p, const Conv *c, const char *from, const char *to);
 int64_t pixel_few_lines(const PixelConv *c);
