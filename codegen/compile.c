@@ -14,6 +14,7 @@
 #include "codegen/lowered.h"
 #include "codegen/shelf.h"
 #include "codegen/toolchain.h"
+#include "codegen/units.h"
 #include "passes/insert_casts.h"
 #include "passes/lint/lint.h"
 #include "passes/pass.h"
@@ -495,6 +496,15 @@ static int plan_all(Build *b, const Texted *t)
     return 0;
 }
 
+// What no function needs is not for a compiler to read; who keeps the text may want to.
+static void leave_unneeded(Buf *text)
+{
+    Buf whole = *text;
+    *text = (Buf){0};
+    unit_prune(text, (Str){whole.at ? whole.at : "", whole.len});
+    buf_free(&whole);
+}
+
 // The model's text as one of them has it; of what is around it, that of the last counts.
 static int emit_text(Build *b, const Lowered *l, EmitOptions *emit, Texts *t)
 {
@@ -513,6 +523,8 @@ static int emit_text(Build *b, const Lowered *l, EmitOptions *emit, Texts *t)
         status = emit_cuda(b, l->mod, l->plan, emit, &t->model);
     else if (!emit_c(l->mod, l->plan, emit, &t->model, &b->report->error))
         status = 1;
+    else if (o->kind != EMIT_C && !o->keep)
+        leave_unneeded(&t->model);
     return status ? status
                   : build_write_text(b, str_printf(b->arena, "%s.c", l->source).at, &t->model);
 }

@@ -29,6 +29,7 @@ typedef struct Piece {
     Str name;
     uint32_t same; // 1 + the piece before of this name, of another choice of #if; 0: none
     bool named;    // by other units
+    bool own;      // of a unit that nothing else names
 } Piece;
 
 typedef VEC(Piece) Pieces;
@@ -83,22 +84,54 @@ static Str name_of(Str head)
     return name;
 }
 
-// Where the next form begins.
-static const char *past_lines(const char *at, const char *end)
+static bool begins(const char *at, const char *end, const char *with)
 {
-    while (at < end && !form_at(at, end)) {
+    const size_t n = strlen(with);
+    return (size_t)(end - at) > n && memcmp(at, with, n) == 0;
+}
+
+// Behind the lines of a macro of the runtime or of a second name of a type; NULL: none begins here.
+static const char *past_brief(const char *at, const char *end, Str *name)
+{
+    if (begins(at, end, "#define CAMEO_")) {
+        at += strlen("#define ");
+        *name = (Str){at, (size_t)(past_name(at, end) - at)};
+        do
+            at = find(at, end, "\n") + 1;
+        while (at < end && at[-2] == '\\');
+        return at < end ? at : end;
+    }
+    if (!begins(at, end, "typedef "))
+        return NULL;
+    at = past_name(at + strlen("typedef "), end);
+    if (!begins(at, end, " "))
+        return NULL;
+    const char *past = past_name(at + 1, end);
+    if (past == at + 1 || !begins(past, end, ";\n"))
+        return NULL;
+    *name = (Str){at + 1, (size_t)(past - at - 1)};
+    return past + 2;
+}
+
+// Where the next form begins, or with `brief` the next such line.
+static const char *past_lines(const char *at, const char *end, bool brief)
+{
+    Str name;
+    do {
         at = find(at, end, "\n");
         at += at < end;
-    }
+    } while (at < end && !form_at(at, end) && !(brief && past_brief(at, end, &name)));
     return at;
 }
 
-static Pieces pieces_of(Arena *a, Str text)
+// With `brief` macros and names of types are pieces too, of no form.
+static Pieces pieces_of(Arena *a, Str text, bool brief)
 {
     Pieces all = {0};
     const char *end = text.at + text.len;
     for (const char *at = text.at, *next; at < end; at = next) {
         Piece p = {.form = form_at(at, end)};
+        const char *past = brief && !p.form ? past_brief(at, end, &p.name) : NULL;
         if (p.form) {
             const char *from = at + strlen(p.form->begin);
             const char *head = find(from, end, p.form->head_ends);
@@ -108,7 +141,7 @@ static Pieces pieces_of(Arena *a, Str text)
             p.rest = (Str){head, (size_t)(next - head)};
             p.name = name_of(p.head);
         } else {
-            next = past_lines(at, end);
+            next = past ? past : past_lines(at, end, brief);
             p.rest = (Str){at, (size_t)(next - at)};
         }
         vec_push(a, &all, p);
@@ -130,8 +163,9 @@ static void name_all(Arena *a, Str text, const Map *known, Pieces *all, Waiting 
         }
         const uint32_t *first = map_get(known, (Str){at, (size_t)(past - at)});
         for (uint32_t i = first ? *first : 0; i && !all->at[i - 1].named; i = all->at[i - 1].same) {
+            const Form *form = all->at[i - 1].form;
             all->at[i - 1].named = true;
-            if (!all->at[i - 1].form->defined)
+            if (!form || !form->defined || all->at[i - 1].own)
                 vec_push(a, waiting, i - 1);
         }
     }
@@ -156,10 +190,109 @@ static void find_named(Arena *a, Pieces *all, const Str *users, uint32_t n)
         name_all(a, all->at[waiting.at[--waiting.len]].rest, &known, all, &waiting);
 }
 
+// ---- what a unit needs of its text ------------------------------------------------------------
+
+static uint32_t count(Str text, const char *what)
+{
+    const char *end = text.at + text.len;
+    uint32_t n = 0;
+    for (const char *at = find(text.at, end, what); at < end; at = find(at + 1, end, what))
+        n++;
+    return n;
+}
+
+// Is it whole: no declaration before it in its head, no choice of #if that ends elsewhere, and
+// nothing in it that what stands behind may use?
+static bool is_whole(const Piece *p)
+{
+    const uint32_t open = count(p->head, "\n#if") + count(p->rest, "\n#if");
+    const uint32_t close = count(p->head, "\n#endif") + count(p->rest, "\n#endif");
+    return count(p->head, ";") == 0 && count(p->rest, "\n#define") == 0 && open == close;
+}
+
+// Names of the compiler's header of instructions begin with these.
+static bool is_instruction(Str name)
+{
+    static const char *const begin[] = {"_mm", "__m", "_MM_", "_CMP_", "_tile_", "__tile"};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (str_starts(name, begin[i]))
+            return true;
+    return false;
+}
+
+static bool has_instructions(Str text)
+{
+    const char *end = text.at + text.len;
+    for (const char *at = text.at, *past; at<end; at = past> at ? past : at + 1) {
+        past = past_name(at, end);
+        if (*at == '_' && is_instruction((Str){at, (size_t)(past - at)}))
+            return true;
+    }
+    return false;
+}
+
+static void put_piece(Buf *out, const Piece *p)
+{
+    if (p->form)
+        buf_printf(out, "%s", p->form->begin);
+    buf_str(out, p->head);
+    buf_str(out, p->rest);
+}
+
+static void put_without(Buf *out, Str text, const char *line)
+{
+    const char *end = text.at + text.len;
+    for (const char *at = text.at; at < end;) {
+        const char *next = find(at, end, line);
+        buf_str(out, (Str){at, (size_t)(next - at)});
+        at = next < end ? next + strlen(line) : end;
+    }
+}
+
+void unit_prune(Buf *out, Str text)
+{
+    Arena *a = arena_new();
+    Pieces all = pieces_of(a, text, true);
+    Map known = {.arena = a};
+    Waiting waiting = {0};
+    Buf kept = {0};
+    for (uint32_t i = 0; i < all.len; i++) {
+        Piece *p = &all.at[i];
+        p->own = p->name.len && (!p->form || is_whole(p));
+        if (p->own) {
+            uint32_t *last = map_put(&known, p->name, NULL);
+            p->same = *last;
+            *last = i + 1;
+        }
+    }
+    for (uint32_t i = 0; i < all.len; i++)
+        if (!all.at[i].own) {
+            name_all(a, all.at[i].head, &known, &all, &waiting);
+            name_all(a, all.at[i].rest, &known, &all, &waiting);
+        }
+    while (waiting.len) {
+        const Piece *p = &all.at[waiting.at[--waiting.len]];
+        name_all(a, p->head, &known, &all, &waiting);
+        name_all(a, p->rest, &known, &all, &waiting);
+    }
+    for (uint32_t i = 0; i < all.len; i++)
+        if (!all.at[i].own || all.at[i].named)
+            put_piece(&kept, &all.at[i]);
+    const Str left = {kept.at ? kept.at : "", kept.len};
+    if (has_instructions(left))
+        buf_str(out, left);
+    else
+        put_without(out, left, "#include <immintrin.h>\n");
+    buf_free(&kept);
+    arena_free(a);
+}
+
+// ---- texts of several units ---------------------------------------------------------------------
+
 void unit_define(Buf *out, Str text, const Str *users, uint32_t n)
 {
     Arena *a = arena_new();
-    Pieces all = pieces_of(a, text);
+    Pieces all = pieces_of(a, text, false);
     find_named(a, &all, users, n);
     for (uint32_t i = 0; i < all.len; i++) {
         const Piece *p = &all.at[i];
@@ -181,7 +314,7 @@ static void print_name(Buf *out, const Piece *p, unsigned what)
 void unit_share(Buf *out, Str text, unsigned defined)
 {
     Arena *a = arena_new();
-    const Pieces all = pieces_of(a, text);
+    const Pieces all = pieces_of(a, text, false);
     for (uint32_t i = 0; i < all.len; i++) {
         const Piece *p = &all.at[i];
         const bool shared = p->form && p->form->declared;

@@ -19,6 +19,11 @@ void unit_define(Buf *out, Str text, const Str *users, uint32_t n);
 // of the others. UNIT_OF_TARGET: their names end with CAMEO_TARGET (unit_targets).
 enum { UNIT_FUNCTIONS = 1, UNIT_TABLES = 2, UNIT_OF_TARGET = 4 };
 void unit_share(Buf *out, Str text, unsigned defined);
+// The text of a whole unit without what nothing in it needs: inline functions and tables that no
+// function names, macros of the runtime (CAMEO_...) and names of types likewise, and the compiler's
+// header of instructions, which takes longer to read than all of the text, where no name is left
+// that is one of its own (_mm..., __m...).
+void unit_prune(Buf *out, Str text);
 // What names of a target are made with: before the first text that has them.
 void unit_targets(Buf *out);
 
