@@ -385,7 +385,8 @@ enum {
     SQUARE_MACS = 100, // and of words by square tiles
     FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
     COPIED = CONV_COPIED,
-    MADE = 64 // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
+    MADE = 64, // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
+    WIDE = 16  // columns of a vector, where it is widest
 };
 
 // Tiles below one another, or beside one another.
@@ -395,10 +396,21 @@ static const char *tiles_along(Printer *p, const Conv *c, uint32_t axis)
     return print_index_bare(p, poly_ceildiv(polys, c->out[axis], poly_const(polys, c->tile)));
 }
 
+// n, or what it is with what fills up its last `step`.
+static Index filled(Polys *polys, Index n, int64_t step)
+{
+    int64_t known;
+    return poly_is_const(n, &known) ? poly_const(polys, (known + step - 1) / step * step) : n;
+}
+
+// Products of float32 compute what fills up tiles too.
 static Index work_of(Printer *p, const Conv *c, Index places)
 {
     Polys *polys = p->mod->polys;
-    Index macs = poly_mul(polys, poly_mul(polys, places, c->rows), conv_depth(p->mod->polys, c));
+    const bool tiles = !c->depthwise && !c->bytes;
+    Index rows = tiles ? filled(polys, c->rows, TILE_ROWS) : c->rows;
+    Index columns = tiles ? filled(polys, places, WIDE) : places;
+    Index macs = poly_mul(polys, poly_mul(polys, columns, rows), conv_depth(p->mod->polys, c));
     const int speed = c->depthwise ? 2 : c->bytes && c->bytes->squares.depth ? SQUARE_MACS : MACS;
     if (poly_is_overflow(macs))
         return macs;
