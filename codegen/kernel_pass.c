@@ -69,6 +69,13 @@ static bool pass_joined(Model *m, PassContext *c)
     return true;
 }
 
+static bool pass_beside(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        beside_module(m->kernels);
+    return true;
+}
+
 static bool pass_windows(Model *m, PassContext *c)
 {
     if (!c->on_device)

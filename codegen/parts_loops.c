@@ -265,12 +265,23 @@ static bool holds_lanes(Printer *p, const Stmt *s)
     return s->body != NULL;
 }
 
+// Is each iteration some rows of elements that are moved (codegen/cpu/beside.c)?
+static bool holds_moves(const Stmt *s)
+{
+    const Stmt *row = s->body;
+    while (row && row->kind == S_FOR && row->body && row->body->kind == S_STORE &&
+           !row->body->next && row->body->value->kind == EX_LOAD)
+        row = row->next;
+    return s->body && !row;
+}
+
 // Whether iterations of inner make units of their own: they do not if they are neighbours. One that
 // holds several nests, as pools in tiles do, is taken only if there is nothing to divide so far: it
-// loses what schedules make of the whole loop.
+// loses what schedules make of the whole loop, which is nothing for rows that are moved.
 static bool is_divisible(Printer *p, const Stmt *inner, int64_t units)
 {
-    return next_loop(inner) || holds_lanes(p, inner) || (units == 1 && any_parallel(inner->body));
+    return next_loop(inner) || holds_lanes(p, inner) || (units == 1 && any_parallel(inner->body)) ||
+           (any_parallel(inner->body) && holds_moves(inner));
 }
 
 // An iteration of it, within those of n loops, does less than it takes to tell which one it is.

@@ -7,6 +7,9 @@
 // Elements at the ends of a buffer that no kernel reads are not computed
 // (codegen/cpu/unread_ends.c).
 void unread_ends_module(Module *mod);
+// Lets kernels that move elements of one buffer to parts of another move rows together
+// (codegen/cpu/beside.c).
+void beside_module(Module *mod);
 // Products read what Concat joins in an output where its parts are (codegen/cpu/joined.c).
 void joined_module(Module *mod);
 // Reductions over windows that overlap go over a plane with a border, columns first, then rows.
