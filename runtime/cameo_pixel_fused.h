@@ -92,13 +92,13 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
 #define CAMEO_PIXEL_UNROLL(times) CAMEO_PIXEL_PRAGMA(GCC unroll times)
 #define CAMEO_PIXEL_PRAGMA(what) _Pragma(#what)
 
-/* 16 places by one vector, finished eight at a time. */
+/* 16 places by one vector, finished four at a time. */
 #define CAMEO_PIXEL_GROUP_TWICE(name, kind, end)                                                   \
     static __attribute__((noinline, unused)) void name##_16_1_0(                                   \
         const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,       \
         const cameo_words_vector *less, const cameo_pixel_places *places, const void *ends)        \
     {                                                                                              \
-        enum { ALL = CAMEO_WORDS_TWICE, SOME = CAMEO_WORDS_MOST };                                 \
+        enum { ALL = CAMEO_WORDS_TWICE, SOME = 4 };                                                \
         cameo_words_vector sums[ALL][CAMEO_WORDS_VECTORS], part[SOME][CAMEO_WORDS_VECTORS];        \
         cameo_words_vector kept[ALL];                                                              \
         cameo_pixel_places some = *places;                                                         \
@@ -109,7 +109,7 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
             kept[i] = sums[i][0];                                                                  \
         CAMEO_PIXEL_UNROLL(1)                                                                      \
         for (int j = 0; j < ALL; j += SOME, some.at += SOME, some.added_at += SOME) {              \
-            CAMEO_PIXEL_UNROLL(8)                                                                  \
+            CAMEO_PIXEL_UNROLL(4)                                                                  \
             for (int i = 0; i < SOME; i++)                                                         \
                 part[i][0] = kept[j + i];                                                          \
             end(SOME, 1, part, &some, ends);                                                       \
