@@ -12,10 +12,14 @@
  *
  * What a block of tiles is made of stays in the second cache while all panels of 32 channels of the
  * output pass; the sums of up to eight tiles stay in the first one until what surrounds them is
- * done. A pixel of 32 channels is made of as two vectors, of its even channels and of its odd ones:
- * so they lie in what is made of it, the even ones first, and weights are packed so too. Pixels
- * that are not full are read in the order of channels, which takes longer, and the words behind
- * their last channel are not multiplied. */
+ * done. Of a large panel a number's weights go over all groups of eight tiles before those of the
+ * next number, and the sums wait in the second cache: so weights come from memory once, in the
+ * order in which they lie, and asking a little ahead of what is multiplied leaves x its place.
+ *
+ * A pixel of 32 channels is made of as two vectors, of its even channels and of its odd ones: so
+ * they lie in what is made of it, the even ones first, and weights are packed so too. Pixels that
+ * are not full are read in the order of channels, which takes longer, and the words behind their
+ * last channel are not multiplied. */
 #ifndef CAMEO_PIXEL_WINOGRAD_H
 #define CAMEO_PIXEL_WINOGRAD_H
 
@@ -28,6 +32,9 @@ enum {
     CAMEO_PIXEL_SIDE = 5,     /* pixels of a tile across: 5, or 4 where windows move by one */
     CAMEO_PIXEL_SUMS = 16,    /* of a tile: 9, or 16 */
     CAMEO_PIXEL_BESIDE = 256, /* floats from one of them to the next: 8 tiles of a panel */
+    CAMEO_PIXEL_GROUP = CAMEO_PIXEL_SUMS * CAMEO_PIXEL_BESIDE, /* of a group's sums */
+    CAMEO_PIXEL_BATCH = 7,                                     /* groups of a block */
+    CAMEO_PIXEL_AHEAD = 65536 /* bytes of weights from what is multiplied to what is asked for */
 };
 
 typedef struct cameo_pixel_winograd {
@@ -37,7 +44,7 @@ typedef struct cameo_pixel_winograd {
     int64_t rows, row, step;       /* of the output; 1 or 2, by which windows move */
     int64_t panels;                /* of 32 channels of the output */
     int edge;                      /* the last one has no more than 16 */
-    int64_t most, each;            /* tiles of a block; panels of a unit */
+    int64_t blocks, most, each; /* of tiles, and their tiles but the last one's; panels of a unit */
 } cameo_pixel_winograd;
 
 /* Where y lies and what is added, NULL: nothing: the first place's pixel of a panel, and bytes from
@@ -58,7 +65,7 @@ typedef struct cameo_pixel_winograd_cut {
     int all;      /* v holds all tiles, which are one block */
     int64_t made; /* the block that v holds, and 1; 0: none yet */
     int64_t t0, t1, b0, b1;
-    int64_t ahead; /* bytes to the panel that is asked for meanwhile, 0: none */
+    int64_t ahead; /* bytes to the weights that are asked for meanwhile, 0: none */
 } cameo_pixel_winograd_cut;
 
 static inline __attribute__((unused)) int64_t
@@ -70,8 +77,7 @@ cameo_pixel_winograd_tiles(const cameo_pixel_winograd *c)
 static inline __attribute__((unused)) int64_t
 cameo_pixel_winograd_units(const cameo_pixel_winograd *c)
 {
-    return (cameo_pixel_winograd_tiles(c) + c->most - 1) / c->most *
-           ((c->panels + c->each - 1) / c->each);
+    return c->blocks * ((c->panels + c->each - 1) / c->each);
 }
 
 /* Pixels of a tile across, and of what is made of it. */
@@ -247,26 +253,37 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
     }
 }
 
-/* Sums of up to eight tiles from the rows on with a panel; `some`: the group's height. */
+/* Groups of up to eight tiles, which lie behind one another, and the rows of each. */
+typedef struct cameo_pixel_winograd_batch {
+    const char *rows[CAMEO_PIXEL_BATCH * CAMEO_WORDS_MOST];
+    int64_t n, heights[CAMEO_PIXEL_BATCH];
+    cameo_words_group *groups[CAMEO_PIXEL_BATCH];
+} cameo_pixel_winograd_batch;
+
+/* Sums of the batch's tiles with a panel, one of their numbers after the other: its weights are in
+ * the first cache when the second group reads them. */
 static inline __attribute__((unused)) void
 cameo_pixel_winograd_sums(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
-                          const char *const *rows, int64_t some, int64_t vectors,
-                          const cameo_words_panel *first, const cameo_words_asking *ask)
+                          const cameo_pixel_winograd_batch *batch, cameo_words_panel *panel,
+                          const cameo_words_asking *ask)
 {
-    cameo_words_group *const group = cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
     const cameo_words_vector less[2] = {{0}};
     const int64_t sums = cameo_pixel_winograd_all(c);
     cameo_words_steps steps = {.words = c->words, .places = cut->places};
-    cameo_words_panel panel = *first;
     for (int64_t i = 0; i < sums; i++) {
+        float *to = cut->sums + i * CAMEO_PIXEL_BESIDE;
+        const char *const *rows = batch->rows;
         steps.n = cameo_pixel_winograd_many(c, i) * c->planes;
         steps.whole = c->words ? steps.n - steps.n / c->planes : steps.n;
-        panel.lines = panel.next < ask->end ? ask->step : 0;
-        group(&steps, rows, &panel, (char *)(cut->sums + i * CAMEO_PIXEL_BESIDE),
-              4 * CAMEO_PIXEL_PANEL, less);
+        for (int64_t g = 0; g < batch->n; g++) {
+            panel->lines = panel->next < ask->end ? ask->step : 0;
+            batch->groups[g](&steps, rows, panel, (char *)to, 4 * CAMEO_PIXEL_PANEL, less);
+            panel->next += steps.n * panel->lines * CAMEO_WORDS_LINE;
+            to += CAMEO_PIXEL_GROUP;
+            rows += CAMEO_WORDS_MOST;
+        }
         steps.places += steps.n;
-        panel.at += steps.n * panel.step;
-        panel.next += steps.n * panel.lines * CAMEO_WORDS_LINE;
+        panel->at += steps.n * panel->step;
     }
 }
 
@@ -411,29 +428,50 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_end(const cameo_
         cameo_pixel_winograd_end_of(c, CAMEO_PIXEL_WINOGRAD_CLIP, sums, tile, n, vectors, f, e);
 }
 
+/* The batch from tile t of the cut on; the tile behind it. */
+static inline __attribute__((unused)) int64_t
+cameo_pixel_winograd_rows(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
+                          int64_t vectors, int64_t t, cameo_pixel_winograd_batch *batch)
+{
+    const int64_t stride = cameo_pixel_winograd_stride(c);
+    const int64_t most =
+        cameo_pixel_winograd_panel_size(c) > CAMEO_PIXEL_AHEAD ? CAMEO_PIXEL_BATCH : 1;
+    for (batch->n = 0; batch->n < most && t < cut->t1; batch->n++) {
+        const char **rows = batch->rows + batch->n * CAMEO_WORDS_MOST;
+        const int64_t left = cut->t1 - t, some = cameo_words_height(left);
+        for (int64_t i = 0; i < some; i++)
+            rows[i] = cut->v + (t - cut->t0 + (i < left ? i : left - 1)) * stride;
+        batch->heights[batch->n] = some;
+        batch->groups[batch->n] = cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
+        t += some;
+    }
+    return t;
+}
+
 /* The tiles of the cut with panel b to y. */
 static __attribute__((noinline, unused)) void
 cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
                            int64_t b, const cameo_pixel_winograd_y *f, const cameo_pixel_ends *e)
 {
     enum { PANEL = CAMEO_PIXEL_PANEL, TILE = CAMEO_WORDS_TILE };
-    const int64_t size = cameo_pixel_winograd_panel_size(c),
-                  stride = cameo_pixel_winograd_stride(c);
+    const int64_t size = cameo_pixel_winograd_panel_size(c);
     const int64_t vectors = c->edge && b == c->panels - 1 ? 1 : 2;
     const int64_t lines = cut->ahead ? size / CAMEO_WORDS_LINE : 0;
     const char *w = cut->w + b * size;
     cameo_words_panel panel = {w, 2 * TILE, CAMEO_WORDS_LINE, TILE, w + cut->ahead, 0};
     const cameo_words_asking ask = cameo_words_ask(
         &panel, cut->t1 - cut->t0, cameo_pixel_winograd_numbers(c) * c->planes, lines, 0, 1);
-    for (int64_t t = cut->t0, some; t < cut->t1; t += some) {
-        const char *rows[CAMEO_WORDS_MOST];
-        const int64_t left = cut->t1 - t;
-        some = cameo_words_height(left);
-        for (int64_t i = 0; i < some; i++)
-            rows[i] = cut->v + (t - cut->t0 + (i < left ? i : left - 1)) * stride;
-        cameo_pixel_winograd_sums(c, cut, rows, some, vectors, &panel, &ask);
-        cameo_pixel_winograd_end(c, cut->sums, t, left < some ? left : some, vectors, f, e);
-        panel.next += ask.each;
+    for (int64_t t = cut->t0, next; t < cut->t1; t = next) {
+        cameo_pixel_winograd_batch batch;
+        next = cameo_pixel_winograd_rows(c, cut, vectors, t, &batch);
+        panel.at = w;
+        cameo_pixel_winograd_sums(c, cut, &batch, &panel, &ask);
+        const float *sums = cut->sums;
+        for (int64_t g = 0; g < batch.n; g++, sums += CAMEO_PIXEL_GROUP) {
+            const int64_t some = batch.heights[g], left = cut->t1 - t;
+            cameo_pixel_winograd_end(c, sums, t, left < some ? left : some, vectors, f, e);
+            t += some;
+        }
     }
 }
 #else
@@ -627,7 +665,7 @@ cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const v
         .w = (const char *)w,
         .places = places,
         .sums = sums,
-        .v = v ? (char *)v : (char *)(sums + CAMEO_PIXEL_SUMS * CAMEO_PIXEL_BESIDE),
+        .v = v ? (char *)v : (char *)(sums + CAMEO_PIXEL_BATCH * CAMEO_PIXEL_GROUP),
         .all = v != NULL};
 }
 
@@ -640,7 +678,7 @@ cameo_pixel_winograd_unit(const cameo_pixel_winograd *c, cameo_pixel_winograd_cu
     const int64_t shares = (c->panels + c->each - 1) / c->each, block = u / shares;
     const int64_t tiles = cameo_pixel_winograd_tiles(c), size = cameo_pixel_winograd_panel_size(c);
     const int64_t all = c->panels * size, first = !cut->made;
-    const int64_t last = (block + 1) * c->most >= tiles;
+    const int64_t last = block == c->blocks - 1;
     cut->b0 = u % shares * c->each;
     cut->b1 = c->panels - cut->b0 < c->each ? c->panels : cut->b0 + c->each;
     if (cut->made == block + 1)
@@ -648,7 +686,8 @@ cameo_pixel_winograd_unit(const cameo_pixel_winograd *c, cameo_pixel_winograd_cu
     cut->made = block + 1;
     cut->t0 = block * c->most;
     cut->t1 = last ? tiles : cut->t0 + c->most;
-    cut->ahead = first || all > CAMEO_PIXEL_KEPT ? size : last ? all : 0;
+    const int64_t next = size < CAMEO_PIXEL_AHEAD ? size : CAMEO_PIXEL_AHEAD;
+    cut->ahead = first || all > CAMEO_PIXEL_KEPT ? next : last ? all : 0;
     if (!cut->all)
         cameo_pixel_winograd_make(c, cut->x, cut->t0, cut->t1, cut->v);
 }

@@ -165,7 +165,7 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int
         if (placed)
             at = *places++;
         for (int64_t i = b->lines; i > 0; i--, next += CAMEO_WORDS_LINE)
-            __builtin_prefetch(next, 0, 2);
+            __builtin_prefetch(next, 0, 3);
         for (const char *end = w + (left > part ? CAMEO_WORDS_STEP * word : rest); w < end;
              at += 4, w += word) {
             cameo_words_vector y[CAMEO_WORDS_VECTORS];

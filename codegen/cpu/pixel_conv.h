@@ -38,7 +38,8 @@ typedef struct PixelConv {
     int64_t overlap; // steps of k from which on a turn is multiplied beside the one before
     bool overlaps;   // it has so many
     int64_t tiles;   // of a block, where it goes by tiles (pixel_winograd.h); 0: directly
-    int64_t part;    // lanes of one pixel that it makes, all its channels; 0: whole pixels
+    int64_t tile_blocks;
+    int64_t part; // lanes of one pixel that it makes, all its channels; 0: whole pixels
     BufferId packed, sums;
     LoopId block, lane, n[2], at;   // variables of y; where sums of a row begin
     Index start;                    // of x, by the variables around

@@ -1,7 +1,8 @@
-// How many tiles are a block: what is made of them, and a panel that passes, take three quarters of
-// the second cache. More of them would only make units fewer; fewer read all weights more often.
-// Threads make the numbers of a single block together, before its panels are their units; of
-// several each makes those of the blocks that it has, which are fewer operations for each panel.
+// How many tiles are a block: what is made of them, their sums, and the weights that are asked for
+// take three quarters of the second cache. More of them would only make units fewer; fewer read all
+// weights more often. Threads make the numbers of a single block together, before its panels are
+// their units; of several each makes those of the blocks that it has, which are fewer operations
+// for each panel.
 
 #include "codegen/cpu/pixel_winograd.h"
 
@@ -20,8 +21,10 @@ enum {
     LANES = 32, // of a pixel
     LEAST_TILES = 16,
     MOST_TILES = 56,
-    FEW_PANELS = 2,             // that are a unit, since x would be made again for each
-    SUMS = 16 * 8 * PIXEL_PANEL // of a group of tiles
+    FEW_PANELS = 2, // that are a unit, since x would be made again for each
+    GROUP = 8,      // tiles
+    AHEAD = 65536,  // bytes of weights that are asked for: CAMEO_PIXEL_AHEAD
+    SUMS = MOST_TILES * 16 * PIXEL_PANEL
 };
 
 // Of the direct form's cycles, below which more weights are worth their memory.
@@ -76,15 +79,16 @@ static int64_t tile_size(const PixelConv *c)
     return (numbers_of(c) * c->planes + 1) * PIXEL_BYTES;
 }
 
-// Blocks as large as each other.
-static int64_t block_of(const PixelConv *c, const Processor *cpu)
+// Tiles of all blocks but the last, whole groups where that leaves no more than `most` to it.
+static int64_t block_of(const PixelConv *c, const Processor *cpu, int64_t *blocks)
 {
-    const int64_t panel = numbers_of(c) * c->planes * PIXEL_BYTES * PIXEL_PANEL;
+    const int64_t beside = AHEAD + SUMS * (int64_t)sizeof(float);
     const int64_t tiles = tiles_of(c);
-    int64_t most = ((int64_t)cpu->second * 3 / 4 - panel) / tile_size(c);
+    int64_t most = ((int64_t)cpu->second * 3 / 4 - beside) / tile_size(c);
     most = most < LEAST_TILES ? LEAST_TILES : most > MOST_TILES ? MOST_TILES : most;
-    const int64_t blocks = (tiles + most - 1) / most;
-    return (tiles + blocks - 1) / blocks;
+    *blocks = (tiles + most - 1) / most;
+    const int64_t each = (tiles + *blocks - 1) / *blocks, whole = each / GROUP * GROUP;
+    return *blocks > 1 && tiles - (*blocks - 1) * whole <= most ? whole : each;
 }
 
 static bool allows(const PixelConv *c)
@@ -104,10 +108,12 @@ bool pixel_winograd_choose(Module *mod, Conv *c, PixelConv *to, const ConvChoice
     if (!how->tile && c->cost[1] >= WORTH * c->cost[0])
         return false;
     c->tile = 2;
-    to->tiles = block_of(to, how->cpu);
+    to->tiles = block_of(to, how->cpu, &to->tile_blocks);
     const int64_t own = 2 * numbers_of(to) * to->planes + SUMS; // 64 bits for each place
-    const int64_t made = to->tiles * tile_size(to) / (int64_t)sizeof(float);
-    const bool shared = to->tiles >= tiles_of(to);
+    const bool shared = to->tile_blocks == 1;
+    const int64_t last = tiles_of(to) - (to->tile_blocks - 1) * to->tiles;
+    const int64_t most = last > to->tiles ? last : to->tiles;
+    const int64_t made = most * tile_size(to) / (int64_t)sizeof(float);
     if (shared)
         to->copy = bytes_scratch(mod, DT_F32, poly_const(mod->polys, made));
     to->sums = bytes_scratch(mod, DT_F32, poly_const(mod->polys, shared ? own : own + made));
@@ -208,8 +214,8 @@ void pixel_winograd_print_begin(Printer *p, const Conv *conv)
     print_line(p, "    .rows = %lld, .row = %lld, .step = %lld, .panels = %lld,%s",
                (long long)c->out[0], (long long)c->out[1], (long long)c->stride[0],
                (long long)panels, (c->channels - 1) % PIXEL_PANEL < TILE ? " .edge = 1," : "");
-    print_line(p, "    .most = %lld, .each = %lld};", (long long)c->tiles,
-               (long long)(panels <= FEW_PANELS ? panels : 1));
+    print_line(p, "    .blocks = %lld, .most = %lld, .each = %lld};", (long long)c->tile_blocks,
+               (long long)c->tiles, (long long)(panels <= FEW_PANELS ? panels : 1));
 }
 
 int64_t pixel_winograd_products(const PixelConv *c)
