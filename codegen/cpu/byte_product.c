@@ -55,11 +55,15 @@ static bool read_zeros(Printer *p, const Override *o, const Bytes *b, int64_t n,
 static void sum_columns(const Bytes *b, const void *from, const Sizes *s, const int64_t *zeros,
                         int64_t factor, int32_t *totals)
 {
-    for (int64_t j = 0; j < s->n; j++) {
-        uint32_t sum = 0;
+    for (int64_t begin = 0; begin < s->n; begin += WIDTH) { // lines of memory are read once
+        const int64_t used = s->n - begin < WIDTH ? s->n - begin : WIDTH;
+        uint32_t sums[WIDTH] = {0};
         for (int64_t i = 0; i < s->k; i++)
-            sum += (uint32_t)(bytes_weight(b, from, i * s->bk + j * s->bn) - zeros[j]);
-        totals[j] = (int32_t)(sum * (uint32_t)factor);
+            for (int64_t j = 0; j < used; j++)
+                sums[j] += (uint32_t)bytes_weight(b, from, i * s->bk + (begin + j) * s->bn);
+        for (int64_t j = 0; j < used; j++)
+            totals[begin + j] = (int32_t)((sums[j] - (uint32_t)s->k * (uint32_t)zeros[begin + j]) *
+                                          (uint32_t)factor);
     }
 }
 
@@ -91,18 +95,18 @@ static BufferId find_near(Module *mod, const int8_t *w, const Sizes *s)
         const int64_t ldb = 4 * ((columns + 15) / 16 * 16);
         const int8_t *panel = w + 4 * p * WIDTH * groups;
         to[p] = (int32_t)len;
-        for (int64_t i = 0; i < groups / 2 * 2 * columns; i++) {
-            const int64_t pair = i / (2 * columns), lane = i % (2 * columns);
-            const int8_t *at = panel + 2 * pair * ldb + 2 * lane;
-            const int8_t *const four[] = {at, at + ldb};
-            if (!may_saturate(four))
-                continue;
-            if (len == panels + 1 + most) {
-                free(to);
-                return 0;
+        for (int64_t pair = 0; pair < groups / 2; pair++)
+            for (int64_t lane = 0; lane < 2 * columns; lane++) {
+                const int8_t *at = panel + 2 * pair * ldb + 2 * lane;
+                const int8_t *const four[] = {at, at + ldb};
+                if (!may_saturate(four))
+                    continue;
+                if (len == panels + 1 + most) {
+                    free(to);
+                    return 0;
+                }
+                to[len++] = (int32_t)(pair * 2 * WIDTH + lane);
             }
-            to[len++] = (int32_t)(pair * 2 * WIDTH + lane);
-        }
     }
     if (to) {
         to[panels] = (int32_t)len;
@@ -121,12 +125,14 @@ static BufferId pack(Module *mod, Bytes *b, const void *from, const Sizes *s)
     int8_t *to = calloc((size_t)all, 4);
     if (!to)
         return 0;
-    for (int64_t j = 0; j < s->n; j++) {
-        int64_t begin = j / WIDTH * WIDTH, left = columns - begin;
-        int64_t width = left < WIDTH ? left : WIDTH;
-        for (int64_t i = 0; i < s->k; i++)
-            to[4 * (begin * groups + i / 4 * width + j - begin) + i % 4] =
-                bytes_weight(b, from, i * s->bk + j * s->bn);
+    for (int64_t begin = 0; begin < s->n; begin += WIDTH) {
+        const int64_t left = columns - begin, width = left < WIDTH ? left : WIDTH;
+        const int64_t used = s->n - begin < width ? s->n - begin : width;
+        for (int64_t i = 0; i < s->k; i++) {
+            int8_t *row = to + 4 * (begin * groups + i / 4 * width) + i % 4;
+            for (int64_t j = 0; j < used; j++)
+                row[4 * j] = bytes_weight(b, from, i * s->bk + (begin + j) * s->bn);
+        }
     }
     BufferId packed = bytes_buffer(mod, DT_I8, 4 * all, to);
     b->near = find_near(mod, to, s);

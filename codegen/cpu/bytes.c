@@ -108,12 +108,6 @@ const Expr *bytes_zero(Module *mod, const Bytes *b)
     return b->flip ? expr_binary(mod, B_ADD, zero, number(mod, MIDDLE)) : zero;
 }
 
-int8_t bytes_weight(const Bytes *b, const void *elements, int64_t at)
-{
-    return b->w.load->dtype == DT_I8 ? ((const int8_t *)elements)[at]
-                                     : (int8_t)(((const uint8_t *)elements)[at] - MIDDLE);
-}
-
 BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements)
 {
     const TensorData *data = tensor_new(mod->arena, t, 1, &n, elements);

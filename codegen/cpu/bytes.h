@@ -50,7 +50,11 @@ bool bytes_all_are(Printer *p, const Expr *e, int64_t number);
 // x's zero point as it is read.
 const Expr *bytes_zero(Module *mod, const Bytes *b);
 // The element of w that goes into a panel.
-int8_t bytes_weight(const Bytes *b, const void *elements, int64_t at);
+static inline int8_t bytes_weight(const Bytes *b, const void *elements, int64_t at)
+{
+    const uint8_t flip = b->w.load->dtype == DT_I8 ? 0 : 0x80;
+    return (int8_t)(((const uint8_t *)elements)[at] ^ flip);
+}
 // A constant buffer of these elements, or one of the memory plan.
 BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements);
 BufferId bytes_scratch(Module *mod, DType t, Index n);
