@@ -99,7 +99,8 @@ static inline __attribute__((always_inline)) void cameo_two_numbers(const cameo_
     }
 }
 
-/* As cameo_winograd_tiles. */
+/* As cameo_winograd_tiles. A vector that reaches behind a channel's tiles is cut: the next channel
+ * may be another thread's. */
 static __attribute__((noinline, unused)) void cameo_two_tiles(const float *x, int64_t low,
                                                               int64_t high, cameo_winograd_block *b)
 {
@@ -109,6 +110,7 @@ static __attribute__((noinline, unused)) void cameo_two_tiles(const float *x, in
     const float *channel = x + low * g->channel;
     const int64_t read = (b->t1 - b->t0 + 15) / 16 * 16;
     float edge[CAMEO_TWO_SIDE][CAMEO_TWO_REACH] = {{0}};
+    float spare[CAMEO_TWO_SIDE * CAMEO_TWO_SIDE * CAMEO_LANES];
     for (int64_t c = low; c < high; c++, channel += g->channel) {
         float *const to = b->tiles + (c - b->first) * f->width;
         int64_t count, made = 0;
@@ -118,8 +120,13 @@ static __attribute__((noinline, unused)) void cameo_two_tiles(const float *x, in
             count = count < CAMEO_LANES ? count : CAMEO_LANES;
             cameo_two_rows rows;
             cameo_two_read(g, channel, x, end, row, first, edge, &rows);
-            cameo_two_numbers(&rows, to + t - b->t0, f->place);
-            made = t - b->t0 + CAMEO_LANES;
+            const int64_t at = t - b->t0, room = f->width - at;
+            const int whole = room >= CAMEO_LANES;
+            cameo_two_numbers(&rows, whole ? to + at : spare, whole ? f->place : CAMEO_LANES);
+            for (int i = 0; !whole && i < CAMEO_TWO_SIDE * CAMEO_TWO_SIDE; i++)
+                memcpy(to + i * f->place + at, spare + (int64_t)i * CAMEO_LANES,
+                       (size_t)room * sizeof *to);
+            made = at + CAMEO_LANES;
         }
         /* products read whole vectors */
         for (; made < read; made += CAMEO_LANES)
