@@ -99,7 +99,8 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
         const cameo_words_vector *less, const cameo_pixel_places *places, const void *ends)        \
     {                                                                                              \
         enum { ALL = CAMEO_WORDS_TWICE, SOME = 4 };                                                \
-        cameo_words_vector sums[ALL][CAMEO_WORDS_VECTORS], part[SOME][CAMEO_WORDS_VECTORS];        \
+        cameo_words_vector sums[ALL][CAMEO_WORDS_VECTORS],                                         \
+            part[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                                           \
         cameo_words_vector kept[ALL];                                                              \
         cameo_pixel_places some = *places;                                                         \
         cameo_pixel_fused_begin(ALL, 1, less, sums);                                               \
