@@ -249,6 +249,40 @@ static void put_without(Buf *out, Str text, const char *line)
     }
 }
 
+static bool ends_with(Str name, Str end)
+{
+    return name.len >= end.len && memcmp(name.at + name.len - end.len, end.at, end.len) == 0;
+}
+
+// The pieces whose names a macro may paste from a parameter and what stands beside it.
+static void name_pasted(Arena *a, Str text, Pieces *all, Waiting *waiting)
+{
+    const char *end = text.at + text.len;
+    for (const char *at = find(text.at, end, "##"); at < end; at = find(at + 2, end, "##")) {
+        const char *from = at;
+        while (from > text.at && in_name(from[-1]))
+            from--;
+        const Str before = {from, (size_t)(at - from)};
+        const Str behind = {at + 2, (size_t)(past_name(at + 2, end) - at - 2)};
+        for (uint32_t i = 0; i < all->len; i++) {
+            Piece *p = &all->at[i];
+            const bool begun = before.len && p->name.len >= before.len &&
+                               memcmp(p->name.at, before.at, before.len) == 0;
+            if (!p->own || p->named || !(begun || (behind.len && ends_with(p->name, behind))))
+                continue;
+            p->named = true;
+            vec_push(a, waiting, i);
+        }
+    }
+}
+
+static void name_needed(Arena *a, const Piece *p, const Map *known, Pieces *all, Waiting *waiting)
+{
+    name_all(a, p->head, known, all, waiting);
+    name_all(a, p->rest, known, all, waiting);
+    name_pasted(a, p->rest, all, waiting);
+}
+
 void unit_prune(Buf *out, Str text)
 {
     Arena *a = arena_new();
@@ -266,15 +300,10 @@ void unit_prune(Buf *out, Str text)
         }
     }
     for (uint32_t i = 0; i < all.len; i++)
-        if (!all.at[i].own) {
-            name_all(a, all.at[i].head, &known, &all, &waiting);
-            name_all(a, all.at[i].rest, &known, &all, &waiting);
-        }
-    while (waiting.len) {
-        const Piece *p = &all.at[waiting.at[--waiting.len]];
-        name_all(a, p->head, &known, &all, &waiting);
-        name_all(a, p->rest, &known, &all, &waiting);
-    }
+        if (!all.at[i].own)
+            name_needed(a, &all.at[i], &known, &all, &waiting);
+    while (waiting.len)
+        name_needed(a, &all.at[waiting.at[--waiting.len]], &known, &all, &waiting);
     for (uint32_t i = 0; i < all.len; i++)
         if (!all.at[i].own || all.at[i].named)
             put_piece(&kept, &all.at[i]);

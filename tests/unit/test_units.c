@@ -48,6 +48,22 @@ static void test_macros(void **state)
            "#define CAMEO_HAS 1\n#if CAMEO_HAS\n#define FOREIGN 1\n#endif\n");
 }
 
+// What a macro pastes together is named by the parts that it says itself.
+static void test_pasted(void **state)
+{
+    (void)state;
+    expect("#define CAMEO_ENDS_few 4\n#define CAMEO_END_few 3\n#define CAMEO_OF(name) "
+           "CAMEO_ENDS_##name\n"
+           "static inline int few_of(int x)\n{\n    return x;\n}\n"
+           "static inline int few_at(int x)\n{\n    return x;\n}\n"
+           "#define CAMEO_CALL(name) name##_of(CAMEO_OF(name))\n"
+           "void model(void)\n{\n    CAMEO_CALL(few);\n}\n",
+           "#define CAMEO_ENDS_few 4\n#define CAMEO_OF(name) CAMEO_ENDS_##name\n"
+           "static inline int few_of(int x)\n{\n    return x;\n}\n"
+           "#define CAMEO_CALL(name) name##_of(CAMEO_OF(name))\n"
+           "void model(void)\n{\n    CAMEO_CALL(few);\n}\n");
+}
+
 // A head that is a choice, or begins with a declaration, is no whole function.
 static void test_whole(void **state)
 {
@@ -76,7 +92,7 @@ static void test_instructions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_macros),
-                                       cmocka_unit_test(test_whole),
+                                       cmocka_unit_test(test_whole), cmocka_unit_test(test_pasted),
                                        cmocka_unit_test(test_instructions)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
