@@ -73,7 +73,7 @@ Model *load_copy(Arena *a, const Model *m, Diags *diags)
     copy->view = m->view;
     copy->config = m->config;
     copy->contracts = m->contracts;
-    copy->known = m->known;
+    copy->known = a == m->arena ? m->known : NULL; // it lies there
     return copy;
 }
 
