@@ -53,18 +53,18 @@ typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const
                                const cameo_pixel_places *places, const void *ends);
 
 /* Groups of 4, 6 and 8 places by one vector, by two and by one and a half; NULL: no panel of the
- * convolution has such columns. twice: of 16 places by one vector; NULL: there is none, since 8
- * sums keep the processor as busy. */
+ * convolution has such columns. Behind those by one vector stands that of 16 places; NULL: there is
+ * none, since 8 sums keep the processor as busy. */
 typedef struct cameo_pixel_groups {
     cameo_pixel_group *const *widths[3];
-    cameo_pixel_group *twice;
 } cameo_pixel_groups;
 
 /* Of those that are called `name`, as many as `one`, `two` and `half`, 0 or 1, say. */
 #define CAMEO_PIXEL_GROUPS_OF(name, one, two, half)                                                \
     {                                                                                              \
-        {(one) ? name##_1_0 : NULL, (two) ? name##_2_0 : NULL, (half) ? name##_2_1 : NULL},        \
-            (one) ? CAMEO_PIXEL_TWICE_##name : NULL                                                \
+        {                                                                                          \
+            (one) ? name##_1_0 : NULL, (two) ? name##_2_0 : NULL, (half) ? name##_2_1 : NULL       \
+        }                                                                                          \
     }
 
 static inline __attribute__((unused, always_inline)) void
@@ -117,21 +117,20 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
         }                                                                                          \
     }
 
-#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half)                                        \
+#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half, twice)                                 \
     CAMEO_PIXEL_GROUP(name, kind, end, 4, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 6, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 8, vectors, half)                                           \
     static __attribute__((unused)) cameo_pixel_group *const name##_##vectors##_##half[] = {        \
-        name##_4_##vectors##_##half, name##_6_##vectors##_##half, name##_8_##vectors##_##half};
+        name##_4_##vectors##_##half, name##_6_##vectors##_##half, name##_8_##vectors##_##half,     \
+        twice};
 
-#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_u8 NULL
-#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_s8 NULL
-
-/* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes. */
-#define CAMEO_PIXEL_GROUPS(name, kind, end)                                                        \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0)                                                     \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0)                                                     \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1)
+/* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes; twice: the group of 16
+ * places by one vector, NULL: there is none. */
+#define CAMEO_PIXEL_GROUPS(name, kind, end, twice)                                                 \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0, twice)                                              \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0, NULL)                                               \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1, NULL)
 
 /* to[i], numbers or addresses: of n places in lines of `row`, the first one place `across` of its
  * line and `at`; places are `step` bytes apart and lines `down`. Up to 7 behind them are written.
@@ -243,13 +242,13 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
         places.at = kept->at[slot];
         places.added_at = kept->added_at[slot];
         for (int64_t left = n, some; left > 0; left -= some, rows += some) {
-            const int twice = width == 0 && left >= TWICE && groups->twice &&
+            cameo_pixel_group *const *heights = groups->widths[width];
+            const int twice = width == 0 && left >= TWICE && heights[3] &&
                               rows[TWICE - 1] - rows[0] == (TWICE - 1) * c->step;
             some = twice ? TWICE : cameo_words_height(left);
             cameo_words_ask_next(&panel, &ask, left == n);
             places.n = left < some ? left : some;
-            (twice ? groups->twice : groups->widths[width][some / 2 - 2])(&steps, rows, &panel,
-                                                                          less, &places, end);
+            heights[twice ? 3 : some / 2 - 2](&steps, rows, &panel, less, &places, end);
             places.at += some;
             places.added_at += some;
         }
@@ -379,15 +378,15 @@ cameo_pixel_fused_silu(int height, int vectors,
     }
 }
 
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
-
 /* Eight sums of bfloat16 wait for one another: a product takes six cycles, of which some processors
  * begin two in each. */
 CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
 CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
-#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_clip cameo_pixel_fused_clip_16_1_0
-#define CAMEO_PIXEL_TWICE_cameo_pixel_fused_sigmoid cameo_pixel_fused_sigmoid_16_1_0
+
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish,
+                   cameo_pixel_fused_clip_16_1_0)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu,
+                   cameo_pixel_fused_sigmoid_16_1_0)
 
 /* Units from .. to; f and e: of block 0. */
 static __attribute__((noinline, unused)) void
@@ -543,10 +542,10 @@ cameo_pixel_fused_pack(int height, int vectors,
 }
 
 #ifdef CAMEO_AMX_u8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack, NULL)
 #endif
 #ifdef CAMEO_AMX_s8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack, NULL)
 #endif
 
 /* Units from .. to; f and e: of block 0. Columns behind the last panel that is read are 0. */
