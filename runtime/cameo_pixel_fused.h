@@ -435,20 +435,28 @@ cameo_pixel_byte_all(float x)
     return x - (cameo_pixel_byte_floats){0};
 }
 
-/* A byte as a number: `as`, 2^23 with the byte's sign turned, makes it one, and `less` is what that
- * adds. */
+/* A byte as a number; one that may have a sign: `as`, 2^23 with the byte's sign turned, makes it
+ * one, and `less` is what that adds. */
 static inline __attribute__((unused, always_inline)) cameo_pixel_byte_floats
-cameo_pixel_fused_byte(const char *at, cameo_pixel_byte_ints as, cameo_pixel_byte_floats less)
+cameo_pixel_fused_byte(const char *at, int plain, cameo_pixel_byte_ints as,
+                       cameo_pixel_byte_floats less)
 {
     cameo_pixel_byte_ints x;
     __asm__("vpmovzxbd %1, %0" : "=v"(x) : "m"(*(const cameo_pixel_byte_few *)at));
+    if (plain)
+        return __builtin_convertvector(x, cameo_pixel_byte_floats);
     return (cameo_pixel_byte_floats)(x ^ as) - less;
 }
 
-/* A variable of its own for each constant: what is stored could else be one of them. */
+/* A variable of its own for each constant: what is stored could else be one of them. low, high:
+ * numbers that `whole` was added to are in the order of their bits, those below -whole first, so
+ * that what is rounded by it is clipped as whole numbers: processors do that beside products, where
+ * their units that compare numbers have all the rest to do. */
 #define CAMEO_PIXEL_FUSED_ADDED(e)                                                                 \
-    const cameo_pixel_byte_floats low = cameo_pixel_byte_all((e)->low);                            \
-    const cameo_pixel_byte_floats high = cameo_pixel_byte_all((e)->high);                          \
+    const cameo_pixel_byte_ints low =                                                              \
+        (cameo_pixel_byte_ints)cameo_pixel_byte_all((e)->low + 12582912.0f);                       \
+    const cameo_pixel_byte_ints high =                                                             \
+        (cameo_pixel_byte_ints)cameo_pixel_byte_all((e)->high + 12582912.0f);                      \
     const cameo_pixel_byte_floats factor = cameo_pixel_byte_all((e)->factor);                      \
     const cameo_pixel_byte_floats by = cameo_pixel_byte_all((e)->by);                              \
     const cameo_pixel_byte_floats number = cameo_pixel_byte_all((e)->number);                      \
@@ -491,11 +499,12 @@ cameo_pixel_fused_pack_of(int height, int vectors, int more, int bare,
                     __builtin_convertvector(sums[i + j][v], cameo_pixel_byte_floats), scale[v],
                     bias[v]);
                 if (more) {
-                    const cameo_pixel_byte_floats other =
-                        cameo_pixel_fused_byte(added + added_at[i + j] + 16 * v, as, less);
-                    __asm__("vmaxps %1, %0, %0" : "+v"(f) : "v"(low));
-                    __asm__("vminps %1, %0, %0" : "+v"(f) : "v"(high));
-                    f = (f + whole) - start;
+                    const cameo_pixel_byte_floats other = cameo_pixel_fused_byte(
+                        added + added_at[i + j] + 16 * v, bare == CAMEO_PIXEL_BYTE_PLAIN, as, less);
+                    cameo_pixel_byte_ints q = (cameo_pixel_byte_ints)(f + whole);
+                    __asm__("vpmaxsd %1, %0, %0" : "+v"(q) : "v"(low));
+                    __asm__("vpminsd %1, %0, %0" : "+v"(q) : "v"(high));
+                    f = (cameo_pixel_byte_floats)q - start;
                     f = more == 1
                             ? cameo_pixel_byte_joined(other, by,
                                                       cameo_pixel_byte_joined(f, factor, number))
@@ -524,12 +533,13 @@ cameo_pixel_fused_pack(int height, int vectors,
     const cameo_pixel_byte_panel *panel = (const cameo_pixel_byte_panel *)ends;
 #define CAMEO_PIXEL_FUSED_PACK(more, bare)                                                         \
     cameo_pixel_fused_pack_of(height, vectors, more, bare, sums, places, panel->ends, panel->column)
-    if (places->added && panel->ends->last && panel->bare)
-        CAMEO_PIXEL_FUSED_PACK(2, CAMEO_PIXEL_BYTE_BARE);
+    const int plain = panel->bare == CAMEO_PIXEL_BYTE_PLAIN && !panel->ends->sign;
+    if (places->added && panel->ends->last && plain)
+        CAMEO_PIXEL_FUSED_PACK(2, CAMEO_PIXEL_BYTE_PLAIN);
     else if (places->added && panel->ends->last)
         CAMEO_PIXEL_FUSED_PACK(2, 0);
-    else if (places->added && panel->bare)
-        CAMEO_PIXEL_FUSED_PACK(1, CAMEO_PIXEL_BYTE_BARE);
+    else if (places->added && plain)
+        CAMEO_PIXEL_FUSED_PACK(1, CAMEO_PIXEL_BYTE_PLAIN);
     else if (places->added)
         CAMEO_PIXEL_FUSED_PACK(1, 0);
     else if (panel->bare == CAMEO_PIXEL_BYTE_PLAIN)
