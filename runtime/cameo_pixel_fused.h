@@ -482,6 +482,8 @@ cameo_pixel_fused_pack_of(int height, int vectors, int more, int bare,
     const int64_t n = places->n, *at = places->at, *added_at = places->added_at;
     const char *added = places->added + column;
     char *to = places->y + column;
+    CAMEO_WORDS_HERE(added);
+    CAMEO_WORDS_HERE(to);
     cameo_pixel_byte_floats scale[2], bias[2];
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) {
@@ -517,10 +519,11 @@ cameo_pixel_fused_pack_of(int height, int vectors, int more, int bare,
             cameo_pixel_byte_packed(r[0], r[1], r[2], r[3], zero, least, most, flip, bare);
         __asm__("vpermd %0, %1, %0" : "+v"(y) : "v"(order));
         if (i < n) { /* a place behind the last one is that again, which was added to already */
-            const cameo_pixel_fused_both two = (cameo_pixel_fused_both)y;
-            *(cameo_pixel_fused_one *)(to + at[i]) = __builtin_shufflevector(two, two, 0, 1, 2, 3);
-            *(cameo_pixel_fused_one *)(to + at[i + 1]) =
-                __builtin_shufflevector(two, two, 4, 5, 6, 7);
+            *(cameo_pixel_fused_one *)(to + at[i]) = __builtin_shufflevector(
+                (cameo_pixel_fused_both)y, (cameo_pixel_fused_both)y, 0, 1, 2, 3);
+            __asm__("vextracti64x4 $1, %1, %0"
+                    : "=m"(*(cameo_pixel_fused_one *)(to + at[i + 1]))
+                    : "v"(y));
         }
     }
 }
