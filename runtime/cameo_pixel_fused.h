@@ -14,9 +14,10 @@
  * a group lie from there; so many count, the others are the last one again. */
 typedef struct cameo_pixel_places {
     char *y;
+    const int64_t *at;
     const char *added;
-    const int64_t *at, *added_at;
     int64_t n;
+    const int64_t *added_at;
 } cameo_pixel_places;
 
 /* The first place's pixels of a block, and bytes from line to line and from block to block. */
@@ -26,15 +27,16 @@ typedef struct cameo_pixel_fuse {
     int64_t down, added_down, apart, added_apart;
 } cameo_pixel_fuse;
 
-enum { CAMEO_PIXEL_TURNS = CAMEO_PIXEL_TILES / 2, CAMEO_PIXEL_TURN = 2 * CAMEO_PIXEL_TILE };
+/* Turns that are kept, a power of two: all of few places, and at least those that blocks share. */
+enum { CAMEO_PIXEL_TURNS = CAMEO_PIXEL_TILES, CAMEO_PIXEL_TURN = 2 * CAMEO_PIXEL_TILE };
 
 /* Places behind those of a turn: a group's that are the last one again, and what is stored eight at
  * a time. */
 enum { CAMEO_PIXEL_BEHIND = 8 };
 
-/* Where the places of a unit's turns lie, which all its blocks share: in x, y and what is added. */
+/* Where the places of turns lie, which blocks share: in x, y and what is added. */
 typedef struct cameo_pixel_kept {
-    int64_t unit[CAMEO_PIXEL_TURNS]; /* whose they are, and 1; 0: nobody's */
+    int64_t last[CAMEO_PIXEL_TURNS]; /* behind the last place; 0: they are nobody's */
     const char *rows[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
     int64_t at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
     int64_t added_at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
@@ -45,7 +47,7 @@ typedef struct cameo_pixel_kept {
 static inline __attribute__((unused)) void cameo_pixel_keep_none(cameo_pixel_kept *kept)
 {
     for (int i = 0; i < CAMEO_PIXEL_TURNS; i++)
-        kept->unit[i] = 0;
+        kept->last[i] = 0;
 }
 
 typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const *rows,
@@ -153,16 +155,17 @@ static inline __attribute__((unused)) void cameo_pixel_lines(int64_t row, int64_
         places[i] = places[n - 1];
 }
 
-/* Those of a turn of the cut's unit; which of the kept turns they are. */
+/* Those of n places from `first` on, where turns begin; which of the kept turns they are. */
 static inline __attribute__((unused)) int64_t
-cameo_pixel_keep(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t turn, int64_t first,
-                 int64_t n, const cameo_pixel_fuse *f, cameo_pixel_kept *kept)
+cameo_pixel_keep(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t first, int64_t n,
+                 const cameo_pixel_fuse *f, cameo_pixel_kept *kept)
 {
     enum { STEP = CAMEO_PIXEL };
-    const int64_t slot = c->by_blocks ? 0 : turn;
-    if (!c->by_blocks && kept->unit[slot] == cut->u + 1)
+    const uint64_t turn = (uint64_t)first / CAMEO_PIXEL_TURN;
+    const int64_t slot = (int64_t)(turn % CAMEO_PIXEL_TURNS);
+    if (kept->last[slot] == first + n)
         return slot;
-    kept->unit[slot] = cut->u + 1;
+    kept->last[slot] = first + n;
     const int64_t line = first / c->row, across = first - line * c->row;
     const char *x = cut->x + line * c->down + across * c->step;
     cameo_pixel_lines(c->row, across, n, (int64_t)(intptr_t)x, c->step, c->down, kept->rows[slot]);
@@ -224,7 +227,7 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
     const int64_t after = (t + 2 < cut->t1 ? t + 2 : cut->t1) * TILE, first = t * TILE;
     const int64_t n = (after < c->places ? after : c->places) - first;
     const int64_t turns = (cut->t1 - cut->t0 + 1) / 2, turn = (t - cut->t0) / 2;
-    const int64_t slot = cameo_pixel_keep(c, cut, turn, first, n, f, kept);
+    const int64_t slot = cameo_pixel_keep(c, cut, first, n, f, kept);
     const cameo_words_steps steps = {c->steps, c->whole, c->words, cut->at, 0};
     const char *w = cut->w + b * panels * size;
     cameo_pixel_places places = {.y = f->y, .added = f->added};
@@ -241,14 +244,14 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
         const char *const *rows = kept->rows[slot];
         places.at = kept->at[slot];
         places.added_at = kept->added_at[slot];
+        cameo_pixel_group *const *const of = groups->widths[width];
+        const int64_t even = (TWICE - 1) * c->step, least = width == 0 && of[3] ? TWICE : n + 1;
         for (int64_t left = n, some; left > 0; left -= some, rows += some) {
-            cameo_pixel_group *const *heights = groups->widths[width];
-            const int twice = width == 0 && left >= TWICE && heights[3] &&
-                              rows[TWICE - 1] - rows[0] == (TWICE - 1) * c->step;
+            const int twice = left >= least && rows[TWICE - 1] - rows[0] == even;
             some = twice ? TWICE : cameo_words_height(left);
             cameo_words_ask_next(&panel, &ask, left == n);
             places.n = left < some ? left : some;
-            heights[twice ? 3 : some / 2 - 2](&steps, rows, &panel, less, &places, end);
+            of[twice ? 3 : some / 2 - 2](&steps, rows, &panel, less, &places, end);
             places.at += some;
             places.added_at += some;
         }
