@@ -21,7 +21,7 @@ void repeats_new(Printer *p)
 bool repeats_by_sizes(const Kernel *k)
 {
     const Conv *c = k->override ? k->override->conv : NULL;
-    return c && !c->wide && !c->pixels && !c->half;
+    return c && !c->wide && !c->half;
 }
 
 const char *repeats_mark(Printer *p, RepeatMark mark)
@@ -230,20 +230,27 @@ static const char *const meanings[MARK_END] = {[MARK_FIELD] = "    const int64_t
                                                [MARK_BODY] = "",
                                                [MARK_STATIC] = ""};
 
-// The locals that the function takes from its table, whose first size is number `size`.
+// The locals that the function takes from its table, whose first size is number `size`. What it
+// does in a choice of #if alone may be all that reads one.
 static void print_locals(Printer *p, const Repeat *r, Str text, size_t at, uint32_t size)
 {
-    bool *taken = NEWS(p->arena, bool, r->nslots), any = false;
+    bool *taken = NEWS(p->arena, bool, r->nslots), any = false, choice = false;
+    Buf read = {0};
     for (; at < text.len && text.at[at] != MARK_BODY; at++) {
+        choice |= text.at[at] == '#';
         if (text.at[at] != MARK_SIZE)
             continue;
         const int32_t slot = r->slots[size++];
         if (slot < 0 || taken[slot])
             continue;
         buf_printf(p->out, "%sz%d = sizes_of[%d]", any ? ", " : "    const int64_t ", slot, slot);
+        buf_printf(&read, "%s(void)z%d", any ? ", " : "    ", slot);
         taken[slot] = any = true;
     }
     buf_printf(p->out, any ? ";\n" : "    (void)sizes_of;\n");
+    if (any && choice)
+        buf_printf(p->out, "%.*s;\n", (int)read.len, read.at);
+    buf_free(&read);
 }
 
 static void print_functions(Printer *p, const Repeat *r)

@@ -13,6 +13,7 @@
 #include "codegen/cpu/pixel_windows.h"
 #include "codegen/cpu/pixel_winograd.h"
 #include "codegen/parts.h"
+#include "codegen/repeats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -474,6 +475,11 @@ uint32_t pixel_convs_kinds(const Step *s)
 
 // ---- printing ----------------------------------------------------------------------------------
 
+static const char *kind_of(const PixelConv *c)
+{
+    return c->dtype == DT_BF16 ? "BF16" : c->dtype == DT_U8 ? "U8" : "S8";
+}
+
 static void print_begin(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
@@ -481,31 +487,30 @@ static void print_begin(Printer *p, const Conv *conv)
         (c->windows ? pixel_windows_print_begin : pixel_winograd_print_begin)(p, conv);
         return;
     }
-    const char *kind = c->dtype == DT_BF16 ? "BF16" : c->dtype == DT_U8 ? "U8" : "S8";
-    print_line(p, "static const cameo_pixel_conv sizes = {");
-    print_line(p, "    .kind = CAMEO_PIXEL_%s, .planes = %lld, .lines = %lld, .across = %lld,",
-               kind, (long long)c->planes, (long long)c->lines, (long long)c->across);
-    print_line(p, "    .rows = %lld, .row = %lld, .taps = {%lld, %lld}, .stride = {%lld, %lld},",
-               (long long)c->out[0], (long long)c->out[1], (long long)c->taps[0],
-               (long long)(c->few ? 1 : c->taps[1]), (long long)c->stride[0],
-               (long long)c->stride[1]);
     const int64_t origin = (c->border - c->pad[0]) * c->across + c->border - c->pad[1];
-    print_line(p, "    .dilation = {%lld, %lld}, .origin = %lld, .blocks = %lld, .columns = %lld,",
-               (long long)c->dilation[0], (long long)c->dilation[1], (long long)origin,
-               (long long)(c->filled / c->columns), (long long)c->columns);
     const int64_t pixel = c->few ? c->few * PIXEL_BYTES / pixel_lanes(c->dtype) : PIXEL_BYTES;
     const int64_t read = c->ends ? (c->channels - 1) % c->columns + 1 : c->columns;
     const bool narrow = c->finish && c->finish->silu && pixel_conv_lanes(c) <= TILE;
     const int64_t full = c->words == WORDS ? steps_of(c) : steps_of(c) - steps_of(c) / c->planes;
     const int64_t beyond = (c->channels - 1) % PIXEL_PANEL - TILE; // of the last panel's channels
-    print_line(p, "    .whole = %lld, .words = %lld,%s", (long long)full,
-               (long long)(c->words % WORDS),
-               beyond < 0          ? " .edge = 1,"
-               : beyond < TILE / 2 ? " .half = 1,"
-                                   : "");
-    print_line(p, "    .last = %lld, .pixel = %lld%s%s};",
-               (long long)((read + PIXEL_PANEL - 1) / PIXEL_PANEL), (long long)pixel,
-               c->gathered ? ", .gathered = 1" : "", narrow ? ", .narrow = CAMEO_PIXEL_LANES" : "");
+    print_line(p, "%sconst cameo_pixel_conv sizes = {",
+               p->marks ? repeats_mark(p, MARK_STATIC) : "static ");
+    print_line(p, "    .kind = CAMEO_PIXEL_%s, .planes = %s, .lines = %s, .across = %s,",
+               kind_of(c), print_size(p, c->planes), print_size(p, c->lines),
+               print_size(p, c->across));
+    print_line(p, "    .rows = %s, .row = %s, .taps = {%s, %s}, .stride = {%s, %s},",
+               print_size(p, c->out[0]), print_size(p, c->out[1]), print_size(p, c->taps[0]),
+               print_size(p, c->few ? 1 : c->taps[1]), print_size(p, c->stride[0]),
+               print_size(p, c->stride[1]));
+    print_line(p, "    .dilation = {%s, %s}, .origin = %s, .blocks = %s, .columns = %s,",
+               print_size(p, c->dilation[0]), print_size(p, c->dilation[1]), print_size(p, origin),
+               print_size(p, c->filled / c->columns), print_size(p, c->columns));
+    print_line(p, "    .whole = %s, .words = %s, .edge = %s, .half = %s,", print_size(p, full),
+               print_size(p, c->words % WORDS), print_size(p, beyond < 0),
+               print_size(p, beyond >= 0 && beyond < TILE / 2));
+    print_line(p, "    .last = %s, .pixel = %s, .gathered = %s%s};",
+               print_size(p, (read + PIXEL_PANEL - 1) / PIXEL_PANEL), print_size(p, pixel),
+               print_size(p, c->gathered), narrow ? ", .narrow = CAMEO_PIXEL_LANES" : "");
     print_line(p, "const cameo_pixel_conv h = cameo_pixel_conv_plan(&sizes);");
 }
 
@@ -618,7 +623,7 @@ static void print_fused(Printer *p, const Conv *conv, const char *from, const ch
 {
     const PixelConv *c = conv->pixels;
     print_line(p, "#ifdef CAMEO_PIXEL_FUSED_%s", c->ends ? "BYTES" : "BF16");
-    print_line(p, "if (cameo_pixel_exact(sizes.kind)) {");
+    print_line(p, "if (cameo_pixel_exact(CAMEO_PIXEL_%s)) {", kind_of(c));
     p->indent++;
     (c->ends ? pixel_bytes_print_fused : pixel_finish_print_fused)(p, conv, from, to);
     p->indent--;
@@ -654,9 +659,9 @@ static void print_units(Printer *p, const Conv *conv, const char *from, const ch
     const char *sums = bytes_name(p, c->sums);
     const char *x = bytes_name(p, c->copy ? c->copy : conv->x->buffer);
     print_line(p,
-               "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %lld), %s);",
+               "cameo_pixel_cut cut = cameo_pixel_begin(&h, %s + %s, %s, (void *)(%s + %s), %s);",
                x, c->copy ? "0" : print_index(p, c->start), bytes_name(p, c->packed), sums,
-               (long long)(places_of(c) * c->columns), sums);
+               print_size(p, places_of(c) * c->columns), sums);
     (c->overlaps ? print_overlapping : is_fused(c) ? print_fused : print_turns)(p, conv, from, to);
     print_line(p, "cameo_pixel_end();");
 }

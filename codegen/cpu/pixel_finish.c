@@ -130,7 +130,7 @@ PixelFinish *pixel_finish_of(Module *mod, const PixelConv *c, const Expr *e)
 
 static const char *print_table(Printer *p, const PixelConv *c, BufferId b)
 {
-    return b ? str_printf(p->arena, "%s + %lld * i%u", bytes_name(p, b), (long long)c->columns,
+    return b ? str_printf(p->arena, "%s + %s * i%u", bytes_name(p, b), print_size(p, c->columns),
                           c->block)
                    .at
              : "NULL";

@@ -62,9 +62,9 @@ void pixel_planes_print(Printer *p, const Conv *conv)
     if (c->flat->rows)
         print_line(p, "cameo_%s_rows(&%s, 1, 0, (high - low) * %lld);", c->flat->rows, sums,
                    (long long)c->columns);
-    print_line(p, "cameo_pixel_planes(&%s, %lld, &%s, %lld, high - low);",
-               print_element(p, conv->store->buffer, conv->store->at), (long long)c->flat->apart,
-               sums, (long long)c->columns);
+    print_line(p, "cameo_pixel_planes(&%s, %s, &%s, %lld, high - low);",
+               print_element(p, conv->store->buffer, conv->store->at),
+               print_size(p, c->flat->apart), sums, (long long)c->columns);
     p->silus |= c->flat->rows != NULL;
     p->planes = true;
 }

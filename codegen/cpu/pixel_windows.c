@@ -348,14 +348,12 @@ void pixel_windows_print_begin(Printer *p, const Conv *conv)
     const PixelConv *c = conv->pixels;
     const int64_t origin = (c->border - c->pad[0]) * c->across + c->border - c->pad[1];
     print_line(p, "const cameo_pixel_%swindows h = {", c->dtype == DT_BF16 ? "" : "byte_");
-    print_line(p, "    .blocks = %lld, .lines = %lld, .across = %lld, .rows = %lld, .row = %lld,",
-               (long long)c->planes, (long long)c->lines, (long long)c->across,
-               (long long)c->out[0], (long long)c->out[1]);
-    print_line(p,
-               "    .taps = {%lld, %lld}, .stride = {%lld, %lld}, .dilation = %lld, .origin = "
-               "%lld%s};",
-               (long long)c->taps[0], (long long)c->taps[1], (long long)c->stride[0],
-               (long long)c->stride[1], (long long)c->dilation[0], (long long)origin,
+    print_line(p, "    .blocks = %s, .lines = %s, .across = %s, .rows = %s, .row = %s,",
+               print_size(p, c->planes), print_size(p, c->lines), print_size(p, c->across),
+               print_size(p, c->out[0]), print_size(p, c->out[1]));
+    print_line(p, "    .taps = {%s, %s}, .stride = {%s, %s}, .dilation = %s, .origin = %s%s};",
+               print_size(p, c->taps[0]), print_size(p, c->taps[1]), print_size(p, c->stride[0]),
+               print_size(p, c->stride[1]), print_size(p, c->dilation[0]), print_size(p, origin),
                c->dtype == DT_BF16 && c->anywhere ? ", .pairs = 1" : "");
 }
 
