@@ -1,7 +1,8 @@
 // Equal layers become equal functions that differ in the numbers of buffers, dims, loops and locals
-// alone: b12, d3, i47, v9. All of these are parameters or locals of the functions, so that texts
-// which agree when they are numbered anew, in order of appearance, mean the same for any operands.
-// Sizes that are marked count as equal too; those that are not become locals z0, z1, ...
+// alone: b12, d3, i47, v9, and of blocks of loops low47, high47. All of these are parameters or
+// locals of the functions, so that texts which agree when they are numbered anew, in order of
+// appearance, mean the same for any operands. Sizes that are marked count as equal too; those that
+// are not become locals z0, z1, ...
 
 #include "codegen/repeats.h"
 #include "codegen/cpu/conv.h"
@@ -10,7 +11,8 @@
 
 #include <string.h>
 
-static const char variables[] = "bdiv"; // their first letters
+static const char *const variables[] = {"b", "d", "i", "v", "low", "high"}; // without numbers
+enum { VARIABLES = sizeof variables / sizeof *variables };
 
 void repeats_new(Printer *p)
 {
@@ -41,18 +43,22 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// A variable's number; -1: the word is no "b12" or the like.
-static int64_t number_of(const char *word, size_t n)
+// Which of `variables` it is; VARIABLES: none.
+static size_t variable_of(const char *word, size_t n, int64_t *number)
 {
-    int64_t number = 0;
-    if (n < 2 || n > 10 || !strchr(variables, *word))
-        return -1;
-    for (size_t i = 1; i < n; i++) {
-        if (!is_digit(word[i]))
-            return -1;
-        number = number * 10 + (word[i] - '0');
-    }
-    return number;
+    size_t letters = n;
+    while (letters > 0 && is_digit(word[letters - 1]))
+        letters--;
+    if (letters == n || n - letters > 9)
+        return VARIABLES;
+    *number = 0;
+    for (size_t i = letters; i < n; i++)
+        *number = *number * 10 + (word[i] - '0');
+    size_t which = 0;
+    while (which < VARIABLES &&
+           (strlen(variables[which]) != letters || memcmp(variables[which], word, letters) != 0))
+        which++;
+    return which;
 }
 
 // The size behind a mark, and how many digits it has: at most INT32_MAX.
@@ -64,7 +70,7 @@ static int32_t size_at(Str text, size_t at, size_t *digits)
     return size;
 }
 
-// What numbers of one letter became.
+// What numbers of one variable became.
 typedef struct Renumbering {
     VEC(int64_t) old;
 } Renumbering;
@@ -101,7 +107,7 @@ static size_t word_at(Str text, size_t at)
 // comments and the sizes within its functions, which are added to *notes and *sizes.
 static void canonical(Arena *a, Str text, Str name, Buf *out, Buf *notes, RepeatSizes *sizes)
 {
-    Renumbering letters[sizeof variables] = {0};
+    Renumbering known[VARIABLES] = {0};
     bool inside = false;
     for (size_t at = 0, n; at < text.len; at += n) {
         const char *word = text.at + at;
@@ -119,10 +125,10 @@ static void canonical(Arena *a, Str text, Str name, Buf *out, Buf *notes, Repeat
             n += digits;
             continue;
         }
-        int64_t number = is_word(*word) ? number_of(word, n) : -1;
-        if (number >= 0) {
-            Renumbering *r = &letters[strchr(variables, *word) - variables];
-            buf_printf(out, "%c%u", *word, renumber(a, r, number));
+        int64_t number;
+        const size_t which = is_word(*word) ? variable_of(word, n, &number) : VARIABLES;
+        if (which < VARIABLES) {
+            buf_printf(out, "%s%u", variables[which], renumber(a, &known[which], number));
         } else if (n >= name.len && memcmp(word, name.at, name.len) == 0 &&
                    (n == name.len || word[name.len] == '_')) {
             buf_char(out, '@');
