@@ -145,4 +145,16 @@ CAMEO_FN void cameo_transpose_4(void *to, int64_t to_step, const void *from, int
 }
 #endif
 
+/* A whole tile, 16 by 16: about as much code as a kernel has around it, and called in no more time
+ * than one of its lines takes. */
+#define CAMEO_TRANSPOSE_TILE(bytes)                                                                \
+    static __attribute__((noinline, unused)) void cameo_transpose_tile_##bytes(                    \
+        void *to, int64_t to_step, const void *from, int64_t from_step)                            \
+    {                                                                                              \
+        cameo_transpose_##bytes(to, to_step, from, from_step, 16);                                 \
+    }
+CAMEO_TRANSPOSE_TILE(1)
+CAMEO_TRANSPOSE_TILE(2)
+CAMEO_TRANSPOSE_TILE(4)
+
 #endif

@@ -106,8 +106,13 @@ static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     print_bind_loop(p, outer, 1);
     print_bind_loop(p, inner, 1);
     const char *target = print_element(p, store->buffer, store->at);
-    print_line(p, "cameo_transpose_%d(&%s, %s, &%s, %s, %d);", bytes, target, to,
-               print_element(p, load->buffer, load->at), from, (int)n);
+    const char *source = print_element(p, load->buffer, load->at);
+    if (n == TILE)
+        print_line(p, "cameo_transpose_tile_%d(&%s, %s, &%s, %s);", bytes, target, to, source,
+                   from);
+    else
+        print_line(p, "cameo_transpose_%d(&%s, %s, &%s, %s, %d);", bytes, target, to, source, from,
+                   (int)n);
     print_bind_loop(p, outer, -1);
     print_bind_loop(p, inner, -1);
     print_line(p, "continue;");
