@@ -454,9 +454,9 @@ static void print_bands(Printer *p, const Kernel *k, const Conv *c)
     conv_print_sizes(p, windows, "windows");
     conv_print_sizes(p, c, "sizes");
     print_line(p, "cameo_chain chain = {");
-    print_line(p, "    .side = %s, .held = %lld,",
+    print_line(p, "    .side = %s, .held = %s,",
                chain->terms ? "CAMEO_CHAIN_SIDE" : "CAMEO_CHAIN_PLANES",
-               (long long)held_of(chain, c));
+               print_size(p, held_of(chain, c)));
     if (expand)
         print_link(p, expand, EXPAND, "expand", "wider");
     print_link(p, windows, WINDOWS, "windows", "windows");
@@ -469,16 +469,16 @@ static void print_bands(Printer *p, const Kernel *k, const Conv *c)
         size = poly_mul(p->mod->polys, size, x->dims[i]);
     access_note(p->arena, &p->printed.buffers, c->chain->scratch, ACCESS_READ | ACCESS_WRITE);
     access_note(p->arena, &p->printed.buffers, first->x->buffer, ACCESS_READ);
-    print_line(p, "cameo_chain_plan(&chain, mode, b%u, b%u + %s, %lld, %lld, b%u);",
-               first->x->buffer, first->x->buffer, print_index(p, size), (long long)c->chain->panel,
-               (long long)border_of(p->mod->polys, windows), c->chain->scratch);
+    print_line(p, "cameo_chain_plan(&chain, mode, b%u, b%u + %s, %s, %s, b%u);", first->x->buffer,
+               first->x->buffer, print_index(p, size), print_size(p, c->chain->panel),
+               print_size(p, border_of(p->mod->polys, windows)), c->chain->scratch);
     if (!expand)
         print_line(p, "chain.channel = %s;", print_index_bare(p, plane_of(p, c->chain->windows)));
-    const char *how = !chain->terms
-                          ? "share(&chain"
-                          : str_printf(p->arena, "terms_share(&chain, %lld, (char *)b%u",
-                                       (long long)depth_of(p->mod->polys, expand), chain->scratch)
-                                .at;
+    const char *how =
+        !chain->terms ? "share(&chain"
+                      : str_printf(p->arena, "terms_share(&chain, %s, (char *)b%u",
+                                   print_size(p, depth_of(p->mod->polys, expand)), chain->scratch)
+                            .at;
     print_line(p, "cameo_chain_%s, %s, %s, %s, from, to);", how, conv_image(p, first),
                conv_output(p, c), print_index_bare(p, c->row));
     for (int i = 3; i-- > 0;)
@@ -507,9 +507,9 @@ static void print_mode(Printer *p, const Conv *c, const char *mode, const char *
         conv_print_sizes(p, chain_link(kernels[i]), names[i]);
         conv_set_own(p, kernels[i], chain_link(kernels[i]), false);
     }
-    print_line(p, "%s = cameo_chain_bands(&windows, %s, %s, %lld, %s);", mode,
+    print_line(p, "%s = cameo_chain_bands(&windows, %s, %s, %s, %s);", mode,
                kernels[1] ? "&wider" : "NULL", print_index_bare(p, c->channels),
-               (long long)planes_of(p->mod->polys, c->chain), threads);
+               print_size(p, planes_of(p->mod->polys, c->chain)), threads);
 }
 
 void chain_print(Printer *p, const Kernel *k, const Conv *c)
