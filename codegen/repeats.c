@@ -23,7 +23,7 @@ void repeats_new(Printer *p)
 bool repeats_by_sizes(const Kernel *k)
 {
     const Conv *c = k->override ? k->override->conv : NULL;
-    return c && !c->wide && !c->half;
+    return c && !c->wide;
 }
 
 const char *repeats_mark(Printer *p, RepeatMark mark)

@@ -119,8 +119,8 @@ static void print_begin(Printer *p, const Kernel *k, const Conv *c)
     const HalfConv *h = c->half;
     conv_set_own(p, k, c, true);
     conv_print_sizes(p, c, "sizes");
-    print_line(p, "const cameo_half_conv h = cameo_half_conv_of(&sizes, %lld, %s, %s, %s);",
-               (long long)h->group, bytes_name(p, h->packed), bytes_name(p, h->copy),
+    print_line(p, "const cameo_half_conv h = cameo_half_conv_of(&sizes, %s, %s, %s, %s);",
+               print_size(p, h->group), bytes_name(p, h->packed), bytes_name(p, h->copy),
                bytes_name(p, h->scratch));
     conv_set_own(p, k, c, false);
 }
