@@ -195,6 +195,9 @@ static inline __attribute__((unused)) void cameo_conv_places(const cameo_conv_vi
                         place++;
                 }
             }
+    /* one place a channel: no sum waits for what the one before has just written */
+    for (; window == 1 && at < n; at++)
+        places[at] = places[0] + at * channel;
     for (; at < n; at++)
         places[at] = places[at - window] + channel;
 }
