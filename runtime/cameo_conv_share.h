@@ -12,8 +12,10 @@ enum {
     CAMEO_CONV_DOWN = 8         /* rows of a copy are not few */
 };
 
-/* What threads share: rows, rows whose panels are made before, or so many columns at a time. */
+/* What threads share: rows, as few as a tile has where panels are read where they lie or are made
+ * before, or so many columns at a time. */
 typedef enum cameo_conv_mode {
+    CAMEO_CONV_ROWS_LYING = -1,
     CAMEO_CONV_ROWS,
     CAMEO_CONV_ROWS_MADE,
     CAMEO_CONV_COLUMNS /* or more */
@@ -77,6 +79,9 @@ static __attribute__((noinline, unused)) int64_t cameo_conv_shares(const cameo_c
         return unit;
     if (made && !v.ends && !v.joined)
         return CAMEO_CONV_ROWS_MADE;
+    const int lies = !v.packs && (v.joined || v.ends || v.out[0] * v.out[1] == 1);
+    if (units == 1 && lies && g->rows > CAMEO_TILE_ROWS)
+        return CAMEO_CONV_ROWS_LYING;
     return g->rows < CAMEO_CONV_MANY ? unit : CAMEO_CONV_ROWS;
 }
 
@@ -90,7 +95,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_makes(int64_t mode, int
 static __attribute__((noinline, unused)) int64_t cameo_conv_units(int64_t mode, int64_t rows,
                                                                   int64_t unit, int64_t all)
 {
-    unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
+    unit = mode == CAMEO_CONV_ROWS ? unit : CAMEO_TILE_ROWS;
     return mode >= CAMEO_CONV_COLUMNS ? cameo_conv_blocks(all, mode) : (rows + unit - 1) / unit;
 }
 
@@ -98,7 +103,7 @@ static __attribute__((noinline, unused)) cameo_conv_cut
 cameo_conv_share(int64_t mode, int64_t rows, int64_t unit, int64_t all, int64_t from, int64_t to)
 {
     cameo_conv_cut c = {0, rows, 0, all};
-    unit = mode == CAMEO_CONV_ROWS_MADE ? CAMEO_TILE_ROWS : unit;
+    unit = mode == CAMEO_CONV_ROWS ? unit : CAMEO_TILE_ROWS;
     if (mode >= CAMEO_CONV_COLUMNS) {
         c.begin = from * mode;
         c.end = to >= cameo_conv_blocks(all, mode) ? all : to * mode;
