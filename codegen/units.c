@@ -130,7 +130,7 @@ static Pieces pieces_of(Arena *a, Str text, bool brief)
     Pieces all = {0};
     const char *end = text.at + text.len;
     for (const char *at = text.at, *next; at < end; at = next) {
-        Piece p = {.form = form_at(at, end)};
+        Piece p = {.form = form_at(at, end), .head = {at, 0}};
         const char *past = brief && !p.form ? past_brief(at, end, &p.name) : NULL;
         if (p.form) {
             const char *from = at + strlen(p.form->begin);
