@@ -188,6 +188,16 @@ void node_set_int(Model *m, NodeId n, const char *attr, int64_t v)
     at->has |= ATTR_HAS_I;
 }
 
+void node_set_ints(Model *m, NodeId n, const char *attr, uint32_t count, const int64_t *from)
+{
+    int64_t *to = NEWS(m->arena, int64_t, count + 1u);
+    if (count)
+        memcpy(to, from, count * sizeof *to);
+    Attr *at = node_set_attr(m, n, attr, ATTR_INTS);
+    at->ints = to;
+    at->nints = count;
+}
+
 void node_set_str(Model *m, NodeId n, const char *attr, Str v)
 {
     Attr *at = node_set_attr(m, n, attr, ATTR_STRING);

@@ -531,6 +531,8 @@ NodeId node_build(Model *m, GraphId g, const char *op, const ValueId *in, uint32
 // The attribute of that name, emptied, or a new one; its payload is the caller's to fill in.
 Attr *node_set_attr(Model *m, NodeId n, const char *name, AttrType type);
 void node_set_int(Model *m, NodeId n, const char *attr, int64_t v);
+// The same of a list of `count` integers, which are copied.
+void node_set_ints(Model *m, NodeId n, const char *attr, uint32_t count, const int64_t *from);
 void node_set_str(Model *m, NodeId n, const char *attr, Str v);
 
 // Calls `visit` for every node of g and, before each node's successors, of the graphs that it

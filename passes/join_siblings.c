@@ -128,15 +128,6 @@ static TensorData *joined(Siblings *s, const Sibling *of, uint32_t count, uint32
     return tensor_new(s->m->arena, DT_F32, rank, dims, to);
 }
 
-static void set_integer(Model *m, NodeId id, const char *name, int64_t number)
-{
-    int64_t *to = NEWS(m->arena, int64_t, 1);
-    *to = number;
-    Attr *a = node_set_attr(m, id, name, ATTR_INTS);
-    a->ints = to;
-    a->nints = 1;
-}
-
 // Rows from .. to of what `of` makes are what `old` made.
 static void replace_by_rows(Siblings *s, NodeId old, ValueId of, int64_t from, int64_t to)
 {
@@ -152,7 +143,7 @@ static void replace_by_rows(Siblings *s, NodeId old, ValueId of, int64_t from, i
                                      tensor_new(m->arena, DT_I64, 1, &one, &numbers[i]));
     const NodeId rows = builder_node(&s->builder, g, old, "Slice", in, operands ? 4 : 1);
     for (int i = 0; !operands && i < 3; i++)
-        set_integer(m, rows, names[i], numbers[i]);
+        node_set_ints(m, rows, names[i], 1, &numbers[i]);
     graph_insert_before(m, old, rows);
     builder_replace(&s->builder, old, rows);
 }

@@ -16,8 +16,6 @@
 #include "ir/infer.h"
 #include "passes/pass.h"
 
-#include <string.h>
-
 enum { MOST_PARTS = 16, MOST_LANES = 32 /* of bfloat16 in a row of a tile */ };
 
 // Where element i of an axis of a part is in x: first + i * step.
@@ -219,15 +217,6 @@ static TensorData *spread(Join *j, ValueId v, const Squares *s)
     return tensor_new(j->m->arena, DT_BF16, 4, dims, to);
 }
 
-static void set_integers(Join *j, NodeId id, const char *name, uint32_t count, const int64_t *from)
-{
-    int64_t *to = NEWS(j->m->arena, int64_t, count);
-    memcpy(to, from, count * sizeof *to);
-    Attr *a = node_set_attr(j->m, id, name, ATTR_INTS);
-    a->ints = to;
-    a->nints = count;
-}
-
 // An attribute of integers, `otherwise` where it has none, times `by`.
 static void scale_integers(Join *j, NodeId id, const char *name, uint32_t count, int64_t otherwise,
                            int64_t by)
@@ -238,7 +227,7 @@ static void scale_integers(Join *j, NodeId id, const char *name, uint32_t count,
     const bool has = node_ints(node_at(j->m, id), name, &at, &len) && len == count;
     for (uint32_t i = 0; i < count; i++)
         to[i] = (has ? at[i] : otherwise) * by;
-    set_integers(j, id, name, count, to);
+    node_set_ints(j->m, id, name, count, to);
 }
 
 static void rewrite(Join *j, NodeId id)
@@ -266,7 +255,7 @@ static void rewrite(Join *j, NodeId id)
     node_at(m, id)->in[1] = weights;
     scale_integers(j, id, "pads", 4, 0, s.size);
     scale_integers(j, id, "strides", 2, 1, s.size);
-    set_integers(j, id, "kernel_shape", 2, window);
+    node_set_ints(j->m, id, "kernel_shape", 2, window);
 }
 
 bool pass_join_squares(Model *m, PassContext *c)

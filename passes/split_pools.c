@@ -15,8 +15,6 @@
 #include "ir/registry.h"
 #include "passes/pass.h"
 
-#include <string.h>
-
 enum { FEW = 9 }; // places of a window that are taken one by one
 
 typedef struct Pool {
@@ -71,21 +69,12 @@ static void collect(void *context, NodeId id)
         vec_push(x->scratch, &x->found, p);
 }
 
-static void set_integers(Model *m, NodeId id, const char *name, uint32_t count, const int64_t *from)
-{
-    int64_t *to = NEWS(m->arena, int64_t, count);
-    memcpy(to, from, count * sizeof *to);
-    Attr *a = node_set_attr(m, id, name, ATTR_INTS);
-    a->ints = to;
-    a->nints = count;
-}
-
 static void set_window(Model *m, NodeId id, int64_t rows, int64_t columns)
 {
     const int64_t size[] = {rows, columns};
     const int64_t pads[] = {rows / 2, columns / 2, rows / 2, columns / 2};
-    set_integers(m, id, "kernel_shape", 2, size);
-    set_integers(m, id, "pads", 4, pads);
+    node_set_ints(m, id, "kernel_shape", 2, size);
+    node_set_ints(m, id, "pads", 4, pads);
 }
 
 // The largest pool of the same value whose window lies within p's; NULL: there is none.
