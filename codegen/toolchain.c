@@ -66,6 +66,18 @@ int toolchain_find_compiler(Build *b)
 // the model was compiled for.
 typedef enum Unit { KERNELS, TILES, BESIDE } Unit;
 
+// gcc for the machine that this one is, and not for another one.
+static bool is_gcc_for_x86(const Build *b)
+{
+#if defined(__x86_64__)
+    const char *name = path_base(b->cc);
+    return strncmp(name, "gcc", 3) == 0 || strncmp(name, "x86_64-linux-gnu-gcc", 20) == 0;
+#else
+    (void)b;
+    return false;
+#endif
+}
+
 static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
 {
     const CompileOptions *o = b->o;
@@ -91,6 +103,10 @@ static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
         argv[n++] = "--param";
         argv[n++] = "max-completely-peel-times=8";
     }
+    // gcc 12 moves what lies on the stack by vectors that it aligns, and lays it out without aligning
+    // it where a function that calls none has it below the stack pointer (its bug 109093).
+    if (unit != BESIDE && is_gcc_for_x86(b))
+        argv[n++] = "-mno-red-zone";
     if (unit != BESIDE)
         n += cpus_flags(b->arena, b->cpus[cpu], argv + n);
 #if defined(__x86_64__) // clang takes half of a vector for loops, of float64 too few numbers
