@@ -103,8 +103,8 @@ static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
         argv[n++] = "--param";
         argv[n++] = "max-completely-peel-times=8";
     }
-    // gcc 12 moves what lies on the stack by vectors that it aligns, and lays it out without aligning
-    // it where a function that calls none has it below the stack pointer (its bug 109093).
+    // gcc 12 moves what lies on the stack by vectors that must be aligned, and does not align it
+    // where a function that calls none has it below the stack pointer (its bug 109093).
     if (unit != BESIDE && is_gcc_for_x86(b))
         argv[n++] = "-mno-red-zone";
     if (unit != BESIDE)

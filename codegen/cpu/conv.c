@@ -23,7 +23,8 @@
 
 enum {
     MAX_PARS = 32,
-    LEAST_PLACES = 8,
+    LEAST_PLACES = 2, // of y
+    LEAST_PLANE = 8,  // of planes by their own windows: of fewer loops are quicker
     CONV_K = 256,
     CONV_N = 192,
     SLACK = 64,
@@ -40,6 +41,7 @@ typedef struct Match {
     uint32_t nloops;
     Index lx, lw, ly;
     Index at[CONV_SPACE], low[CONV_SPACE], high[CONV_SPACE]; // of each n: its dim of x
+    int64_t places; // of y, along all n; 0: it is not known how many
     bool guarded;
     Bytes *bytes; // what the factors are, if bytes
     const Widened *widened;
@@ -188,8 +190,7 @@ static bool choose_n(Match *m)
     for (uint32_t i = 0; i < n; i++)
         m->c.n[i] = found[n - 1 - i];
     m->c.rank = n;
-    int64_t places;
-    return n > 0 && (!poly_is_const(next, &places) || places >= LEAST_PLACES);
+    return n > 0 && (!poly_is_const(next, &m->places) || m->places >= LEAST_PLACES);
 }
 
 // The dim of x in which n[i] stands, and what else does.
@@ -373,7 +374,7 @@ static bool choose_roles(Match *m)
                    c->stride[last] <= PHASES;
     skip_between(m);
     c->copy = m->guarded || c->depthwise || c->stride[last] != 1 || !poly_equals(c->step[last], 1);
-    return true;
+    return !c->depthwise || !m->places || m->places >= LEAST_PLANE;
 }
 
 // ---- packing -----------------------------------------------------------------------------------

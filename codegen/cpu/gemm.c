@@ -244,10 +244,24 @@ static bool worth_tiles(Match *m)
     return !is_short(o->columns, 2) && !is_short(k, 16) && !is_short(o->rows, 4);
 }
 
+// A variable of the sum that is 0, as those of a window of one place are.
+static Index single_to_zero(void *context, const Atom *a)
+{
+    const Match *m = context;
+    for (uint32_t k = 0; a->kind == ATOM_LOOP && k < m->reduce->rank; k++)
+        if (m->reduce->vars[k] == a->var &&
+            poly_equals(loop_extent(m->mod->polys, a->var), 1))
+            return poly_const(m->mod->polys, 0);
+    return NULL;
+}
+
 static bool choose_roles(Match *m)
 {
     Override *o = &m->o;
     Polys *polys = m->mod->polys;
+    ExprMap map = {m, NULL, single_to_zero};
+    o->a = expr_map(m->mod, o->a, &map);
+    o->b = expr_map(m->mod, o->b, &map);
     const Buffer *y = buffer_at(m->mod, m->store->buffer);
     m->la = linear(m, o->a);
     m->lb = linear(m, o->b);

@@ -1,0 +1,263 @@
+// Windows of convolutions without the taps that see the border alone, whatever place they are at:
+// those of 3x3 around a plane of one place are its middle.
+//
+//     y[o] = sum over t of w[t] * x[s * o + d * t - p]  ==  the same over low <= t < high, where no
+//     other tap lies in x for any o: a window w[low .. high) and a border of p - d * low
+//
+// And one window that sees each place once is a product of matrices: taps become channels of one
+// place, in the order that x and the weights have.
+//
+//     y = sum over c and t of w[c][t] * x[c][d * t]  ==  sum over k of w[k] * x[k]
+//
+// in:  inferred types, sorted nodes, constants folded.   out: the same.
+
+#include "ir/builder.h"
+#include "ir/registry.h"
+#include "passes/pass.h"
+
+#include <string.h>
+
+enum { MOST_DIMS = 3 };
+
+typedef struct Window {
+    uint32_t rank; // of the plane
+    uint32_t w;    // which input are the weights
+    int64_t low[MOST_DIMS], high[MOST_DIMS]; // taps that see x
+    int64_t size[MOST_DIMS], pads[2 * MOST_DIMS], dilation[MOST_DIMS];
+    int64_t in[MOST_DIMS];   // places of x
+    int64_t ends[MOST_DIMS]; // behind the last one that the first window sees
+    bool crops;              // some taps see none
+    bool single;             // one window of several taps, all of which see x
+} Window;
+
+typedef struct Crop {
+    Model *m;
+    Arena *scratch;
+    VEC(NodeId) found;
+    Builder builder;
+} Crop;
+
+// Number `i` of an attribute of as many integers; `otherwise` where it has none.
+static int64_t number(const Node *n, const char *name, uint32_t count, uint32_t i,
+                      int64_t otherwise)
+{
+    const int64_t *at;
+    uint32_t len;
+    return node_ints(n, name, &at, &len) && len == count ? at[i] : otherwise;
+}
+
+// The border at both ends of dim i. Spec: Conv, auto_pad.
+static bool read_pads(const Node *n, Window *w, uint32_t i, int64_t in, int64_t out, int64_t stride,
+                      int64_t dilation)
+{
+    const Str how = node_str(n, "auto_pad", "NOTSET");
+    const bool upper = str_is(how, "SAME_UPPER");
+    int64_t *begin = &w->pads[i], *end = &w->pads[w->rank + i];
+    if (str_is(how, "NOTSET")) {
+        *begin = number(n, "pads", 2 * w->rank, i, 0);
+        *end = number(n, "pads", 2 * w->rank, w->rank + i, 0);
+        return true;
+    }
+    if (!upper && !str_is(how, "SAME_LOWER"))
+        return false;
+    const int64_t all = (out - 1) * stride + (w->size[i] - 1) * dilation + 1 - in;
+    *begin = all > 0 ? (upper ? all / 2 : all - all / 2) : 0;
+    *end = all > 0 ? all - *begin : 0;
+    return true;
+}
+
+// Sets the taps of dim i that see some place of x; no border becomes negative.
+static bool read_dim(const Node *n, Window *w, uint32_t i, int64_t in, int64_t out)
+{
+    const int64_t stride = number(n, "strides", w->rank, i, 1);
+    const int64_t dilation = number(n, "dilations", w->rank, i, 1);
+    const int64_t most = (int64_t)1 << 20; // so that no product of these is too large
+    if (in < 1 || out < 1 || stride < 1 || dilation < 1 || w->size[i] < 1 || in > most ||
+        out > most || stride > most || dilation > most || w->size[i] > most ||
+        !read_pads(n, w, i, in, out, stride, dilation))
+        return false;
+    int64_t *begin = &w->pads[i], *end = &w->pads[w->rank + i], taps = w->size[i];
+    if (*begin < 0 || *end < 0 || *begin > most || *end > most)
+        return false;
+    // A tap's last place lies before x.
+    for (; taps > 1 && (out - 1) * stride < *begin && *begin >= dilation; taps--) {
+        *begin -= dilation;
+        w->low[i]++;
+    }
+    // A tap's first place lies behind x.
+    for (; taps > 1 && (taps - 1) * dilation - *begin >= in && *end >= dilation; taps--)
+        *end -= dilation;
+    w->high[i] = w->low[i] + taps;
+    w->in[i] = in;
+    w->dilation[i] = dilation;
+    w->ends[i] = (taps - 1) * dilation + 1;
+    w->crops = w->crops || taps < w->size[i];
+    w->single = w->single && out == 1 && *begin == 0 && w->ends[i] <= in;
+    return true;
+}
+
+static bool read_window(const Model *m, const Node *n, Window *w)
+{
+    const bool linear = node_is(n, "QLinearConv");
+    *w = (Window){.w = linear ? 3 : 1, .single = true};
+    if ((!linear && !node_is(n, "Conv") && !node_is(n, "ConvInteger")) || !n->def || n->fault.len ||
+        n->nin <= w->w || !n->in[0] || !n->in[w->w] || n->nout != 1)
+        return false;
+    const Value *x = value_at(m, n->in[0]), *y = value_at(m, n->out[0]);
+    const TensorData *t = value_at(m, n->in[w->w])->constant;
+    if (!t || t->rank < 3 || t->rank > 2 + MOST_DIMS || x->rank != (int32_t)t->rank ||
+        y->rank != (int32_t)t->rank)
+        return false;
+    w->rank = t->rank - 2;
+    int64_t taps = 1;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        int64_t in, out;
+        w->size[i] = t->dims[2 + i];
+        if (!poly_is_const(x->dims[2 + i], &in) || !poly_is_const(y->dims[2 + i], &out) ||
+            !read_dim(n, w, i, in, out))
+            return false;
+        taps *= w->high[i] - w->low[i];
+    }
+    // Planes by their own windows stay what they are.
+    w->single = w->single && taps > 1 && t->dims[1] > 1;
+    return w->crops || w->single;
+}
+
+static void collect(void *context, NodeId id)
+{
+    Crop *c = context;
+    Window w;
+    if (read_window(c->m, node_at(c->m, id), &w))
+        vec_push(c->scratch, &c->found, id);
+}
+
+// The taps that are left; NULL where the weights cannot be read.
+static TensorData *cropped(Crop *c, TensorData *t, const Window *w)
+{
+    Str error;
+    const char *from = tensor_elements(c->m, t, &error);
+    if (!from)
+        return NULL;
+    const size_t bytes = dtype_stored_bytes(t->dtype);
+    int64_t dims[2 + MOST_DIMS], taps = 1, left = 1;
+    memcpy(dims, t->dims, 2 * sizeof *dims);
+    for (uint32_t i = 0; i < w->rank; i++) {
+        dims[2 + i] = w->high[i] - w->low[i];
+        taps *= w->size[i];
+        left *= dims[2 + i];
+    }
+    const int64_t windows = dims[0] * dims[1];
+    char *to = arena_alloc(c->scratch, (size_t)(windows * left) * bytes), *next = to;
+    for (int64_t n = 0; n < windows; n++)
+        for (int64_t k = 0; k < left; k++, next += bytes) {
+            int64_t at = 0, rest = k, step = 1;
+            for (uint32_t i = w->rank; i > 0; i--) {
+                at += (w->low[i - 1] + rest % dims[1 + i]) * step;
+                rest /= dims[1 + i];
+                step *= w->size[i - 1];
+            }
+            memcpy(next, from + (size_t)(n * taps + at) * bytes, bytes);
+        }
+    return tensor_new(c->m->arena, t->dtype, t->rank, dims, to);
+}
+
+static void replace_weights(Crop *c, NodeId id, const Window *w, const char *what, TensorData *t)
+{
+    Model *m = c->m;
+    const Str base = value_at(m, node_at(m, id)->in[w->w])->name;
+    const ValueId made = builder_constant(&c->builder, node_at(m, id)->graph, base, what, t);
+    node_at(m, id)->in[w->w] = made;
+    node_set_ints(m, id, "kernel_shape", w->rank, t->dims + 2);
+    node_set_str(m, id, "auto_pad", STR("NOTSET"));
+}
+
+static ValueId integers(Crop *c, NodeId id, const char *what, uint32_t n, const int64_t *from)
+{
+    const int64_t dims[] = {n};
+    Model *m = c->m;
+    return builder_constant(&c->builder, node_at(m, id)->graph,
+                            value_at(m, node_at(m, id)->out[0])->name, what,
+                            tensor_new(m->arena, DT_I64, 1, dims, from));
+}
+
+// Puts a node of one operand before `id`, which reads it instead of its first operand.
+static void put_before(Crop *c, NodeId id, const char *op, const ValueId *in, uint32_t n)
+{
+    const NodeId made =
+        builder_node(&c->builder, node_at(c->m, id)->graph, id, op, in, n);
+    graph_insert_before(c->m, id, made);
+    node_at(c->m, id)->in[0] = node_at(c->m, made)->out[0];
+}
+
+// The places that the taps of the only window see, where these are not all of x.
+static void put_slice(Crop *c, NodeId id, const Window *w)
+{
+    int64_t zeros[MOST_DIMS] = {0}, axes[MOST_DIMS];
+    bool all = true;
+    for (uint32_t i = 0; i < w->rank; i++) {
+        axes[i] = 2 + i;
+        all = all && w->ends[i] == w->in[i] && w->dilation[i] == 1;
+    }
+    if (all)
+        return;
+    const ValueId in[] = {
+        node_at(c->m, id)->in[0], integers(c, id, "starts", w->rank, zeros),
+        integers(c, id, "ends", w->rank, w->ends), integers(c, id, "axes", w->rank, axes),
+        integers(c, id, "steps", w->rank, w->dilation)};
+    put_before(c, id, "Slice", in, 5);
+}
+
+static void flatten(Crop *c, NodeId id, const Window *w)
+{
+    Model *m = c->m;
+    const TensorData *t = value_at(m, node_at(m, id)->in[w->w])->constant;
+    int64_t dims[2 + MOST_DIMS] = {t->dims[0], t->dims[1], 1, 1, 1}, ones[] = {1, 1, 1, 1, 1};
+    int64_t shape[2 + MOST_DIMS] = {0, -1, 1, 1, 1}, zeros[2 * MOST_DIMS] = {0};
+    for (uint32_t i = 0; i < w->rank; i++)
+        dims[1] *= w->high[i] - w->low[i];
+    Str error;
+    const void *elements = tensor_elements(m, (TensorData *)(uintptr_t)t, &error);
+    if (!elements)
+        return;
+    put_slice(c, id, w);
+    const ValueId in[] = {node_at(m, id)->in[0], integers(c, id, "shape", 2 + w->rank, shape)};
+    put_before(c, id, "Reshape", in, 2);
+    replace_weights(c, id, w, "flat",
+                    tensor_around(m->arena, t->dtype, 2 + w->rank, dims, elements));
+    node_set_ints(m, id, "pads", 2 * w->rank, zeros);
+    node_set_ints(m, id, "strides", w->rank, ones);
+    node_set_ints(m, id, "dilations", w->rank, ones);
+}
+
+static void rewrite(Crop *c, NodeId id)
+{
+    Model *m = c->m;
+    Window w;
+    if (!read_window(m, node_at(m, id), &w))
+        return;
+    if (w.crops) {
+        TensorData *from =
+            (TensorData *)(uintptr_t)value_at(m, node_at(m, id)->in[w.w])->constant;
+        TensorData *t = cropped(c, from, &w);
+        if (!t)
+            return;
+        replace_weights(c, id, &w, "seen", t);
+        node_set_ints(m, id, "pads", 2 * w.rank, w.pads);
+    }
+    if (w.single)
+        flatten(c, id, &w);
+}
+
+bool pass_crop_windows(Model *m, PassContext *context)
+{
+    (void)context;
+    Crop c = {.m = m, .scratch = arena_new()};
+    graph_walk(m, m->main, collect, &c);
+    if (c.found.len)
+        c.builder = builder_of(m, c.scratch);
+    for (uint32_t i = 0; i < c.found.len; i++)
+        rewrite(&c, c.found.at[i]);
+    const bool any = c.found.len > 0;
+    arena_free(c.scratch);
+    return !any || pass_infer(m, context);
+}
