@@ -191,12 +191,49 @@ static bool ends_product(Fusion *x, uint32_t place, int depth)
     return false;
 }
 
-// Bytes that are made of a product, for a reader that has another one: what is kept between them
-// then is bytes, else it would be the product's sums.
-static bool keeps_bytes(Fusion *x, const Trial *t)
+static uint32_t readers_of(const Fusion *x, BufferId b)
 {
-    DType d = buffer_at(x->f.mod, t->p.store->buffer)->dtype;
-    return !t->view && dtype_info(d)->bits == 8 && ends_product(x, t->producer, 12);
+    const Numbers *readers = &x->places->readers[b];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < readers->len; i++) {
+        const Place *p = place_at(x->places, readers->at[i]);
+        n += !p->dead && place_reads(p, b);
+    }
+    return n;
+}
+
+// Is what the kernel stores wider than all that it reads of as many elements?
+static bool widens(Fusion *x, uint32_t place, BufferId b)
+{
+    const Place *p = at(x, place);
+    const double size = size_of(x, b);
+    const uint32_t bits = dtype_info(buffer_at(x->f.mod, b)->dtype)->bits;
+    for (uint32_t i = 0; i < p->reads.len; i++)
+        if (size_of(x, p->reads.at[i]) >= size &&
+            dtype_info(buffer_at(x->f.mod, p->reads.at[i])->dtype)->bits >= bits)
+            return false;
+    return true;
+}
+
+// The end of a product's arithmetic, for a reader that has another product: a value is kept between
+// the two anyway, and the one made first ends on sums in registers, whose constants of a channel
+// its weights take. Bytes that are made of sums are less to keep as well.
+static bool ends_apart(Fusion *x, const Trial *t)
+{
+    const BufferId b = t->p.store->buffer;
+    const Place *p = at(x, t->producer);
+    if (t->view || widens(x, t->producer, b))
+        return false;
+    for (uint32_t i = 0; i < p->reads.len; i++) {
+        const BufferId sums = p->reads.at[i];
+        const Numbers *writers = &x->places->writers[sums];
+        if (size_of(x, sums) == size_of(x, b) && readers_of(x, sums) == 1 &&
+            !x->places->pinned[sums] && buffer_at(x->f.mod, sums)->kind == BUF_TEMP &&
+            writers->len == 1 && writers->at[0] < t->producer &&
+            ends_product(x, writers->at[0], 12))
+            return true;
+    }
+    return false;
 }
 
 // The end of a product's arithmetic, for a reader that sums or pools it to a few elements: it is
@@ -206,17 +243,11 @@ static bool is_pooled(Fusion *x, const Trial *t, const Shape *reader, uint32_t p
 {
     enum { FEW = 4 };
     const BufferId b = t->p.store->buffer;
-    const Place *p = at(x, t->producer), *c = at(x, place);
-    const double size = size_of(x, b);
-    const uint32_t bits = dtype_info(buffer_at(x->f.mod, b)->dtype)->bits;
+    const Place *c = at(x, place);
     if (t->view || !reader->reduces || reader->product || c->writes.len != 1 ||
-        FEW * size_of(x, c->writes.at[0]) > size)
+        FEW * size_of(x, c->writes.at[0]) > size_of(x, b))
         return false;
-    bool widens = true;
-    for (uint32_t i = 0; i < p->reads.len; i++)
-        widens &= size_of(x, p->reads.at[i]) < size ||
-                  dtype_info(buffer_at(x->f.mod, p->reads.at[i])->dtype)->bits < bits;
-    return !widens && ends_product(x, t->producer, 12);
+    return !widens(x, t->producer, b) && ends_product(x, t->producer, 12);
 }
 
 // May the reader compute what the producer stores?
@@ -250,7 +281,7 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
     if (multiplies && !t->view && !t->scaled)
         return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
     Shape before = shape_of(f, split_loops(f, old));
-    if (before.data_extents || (before.product && (t->shape.product || keeps_bytes(x, t))) ||
+    if (before.data_extents || (before.product && (t->shape.product || ends_apart(x, t))) ||
         is_pooled(x, t, &before, reader) || !takes_parts(f, t, old, &before))
         return false;
     Stmt *body = inline_point(f, old, &t->p, t->vars);
@@ -357,17 +388,6 @@ static void drop_unread(Fusion *x, Place *p)
             return;
     x->work -= p->work;
     p->dead = true;
-}
-
-static uint32_t readers_of(const Fusion *x, BufferId b)
-{
-    const Numbers *readers = &x->places->readers[b];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < readers->len; i++) {
-        const Place *p = place_at(x->places, readers->at[i]);
-        n += !p->dead && place_reads(p, b);
-    }
-    return n;
 }
 
 // Is b, a view of all of it aside, stored best by the kernel that computes it: the end of a
