@@ -78,6 +78,15 @@ static bool is_gcc_for_x86(const Build *b)
 #endif
 }
 
+// Is it this machine, whose vectors multiply words? gcc 12 takes such processors for older ones of
+// their maker; ordered as for the first ones with AVX2 programs take up to 3 % less.
+static bool is_tuned(const Build *b, uint32_t cpu)
+{
+    const char *name = b->cpus[cpu];
+    const bool native = !name || strcmp(name, "native") == 0;
+    return native && is_gcc_for_x86(b) && processor_of(name).words > 0;
+}
+
 static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
 {
     const CompileOptions *o = b->o;
@@ -109,6 +118,8 @@ static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
         argv[n++] = "-mno-red-zone";
     if (unit != BESIDE)
         n += cpus_flags(b->arena, b->cpus[cpu], argv + n);
+    if (unit != BESIDE && is_tuned(b, cpu))
+        argv[n++] = "-mtune=haswell";
 #if defined(__x86_64__) // clang takes half of a vector for loops, of float64 too few numbers
     if (unit == KERNELS && b->has_figures && strstr(b->cc, "clang"))
         argv[n++] = "-mprefer-vector-width=512";
