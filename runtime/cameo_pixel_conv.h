@@ -21,6 +21,7 @@ enum {
     CAMEO_PIXEL_TILE = 16,    /* places of a tile, words of a pixel */
     CAMEO_PIXEL_PANEL = 32,   /* columns of a panel of weights */
     CAMEO_PIXEL_TILES = 8,    /* that all channels of the output pass together; */
+    CAMEO_PIXEL_EXACT = 16,   /* by vectors, whose groups of places begin and end once for each */
     CAMEO_PIXEL_MANY = 64,    /* that a block of them passes */
     CAMEO_PIXEL_KEPT = 524288 /* bytes of weights that stay in a cache from unit to unit */
 };
@@ -181,7 +182,8 @@ static inline __attribute__((unused)) void cameo_pixel_end(void)
 static __attribute__((noinline, unused)) void cameo_pixel_unit(const cameo_pixel_conv *c,
                                                                cameo_pixel_cut *cut)
 {
-    const int64_t u = cut->u, most = (c->by_blocks ? CAMEO_PIXEL_MANY : CAMEO_PIXEL_TILES) / 2;
+    const int64_t together = c->exact ? CAMEO_PIXEL_EXACT : CAMEO_PIXEL_TILES;
+    const int64_t u = cut->u, most = (c->by_blocks ? CAMEO_PIXEL_MANY : together) / 2;
     const int64_t turns = cameo_pixel_turns(c), turn = u % turns;
     const int64_t some = cut->end - u < most ? cut->end - u : most;
     const int64_t after = turn + some < turns ? turn + some : turns;

@@ -27,32 +27,34 @@ typedef struct cameo_pixel_fuse {
     int64_t down, added_down, apart, added_apart;
 } cameo_pixel_fuse;
 
-/* Turns that are kept, a power of two: all of few places, and at least those that blocks share. */
-enum { CAMEO_PIXEL_TURNS = CAMEO_PIXEL_TILES, CAMEO_PIXEL_TURN = 2 * CAMEO_PIXEL_TILE };
+/* Places of a turn, which blocks share: a panel does all their groups before the next one. */
+enum { CAMEO_PIXEL_TURN = CAMEO_PIXEL_EXACT * CAMEO_PIXEL_TILE };
 
 /* Places behind those of a turn: a group's that are the last one again, and what is stored eight at
  * a time. */
 enum { CAMEO_PIXEL_BEHIND = 8 };
 
-/* Where the places of turns lie, which blocks share: in x, y and what is added. */
+/* Where they lie: in x, y and what is added. */
 typedef struct cameo_pixel_kept {
-    int64_t last[CAMEO_PIXEL_TURNS]; /* behind the last place; 0: they are nobody's */
-    const char *rows[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
-    int64_t at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
-    int64_t added_at[CAMEO_PIXEL_TURNS][CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
+    int64_t first, last; /* behind the last place; 0: they are nobody's */
+    const char *rows[CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
+    int64_t at[CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
+    int64_t added_at[CAMEO_PIXEL_TURN + CAMEO_PIXEL_BEHIND];
 } cameo_pixel_kept;
 
-/* None yet: the rest is written before it is read, and setting it would take as long as few sums.
- */
-static inline __attribute__((unused)) void cameo_pixel_keep_none(cameo_pixel_kept *kept)
-{
-    for (int i = 0; i < CAMEO_PIXEL_TURNS; i++)
-        kept->last[i] = 0;
-}
+/* Groups that a panel does one behind another, `times` of them: their sums begin with `less`, and
+ * `ends` says how they are finished. Rows and places are those of the next group and all behind. */
+typedef struct cameo_pixel_run {
+    cameo_words_job job;
+    int64_t times;
+    cameo_words_panel panel;
+    cameo_words_asking ask;
+    cameo_words_vector less[2];
+    cameo_pixel_places places;
+    const void *ends;
+} cameo_pixel_run;
 
-typedef void cameo_pixel_group(const cameo_words_steps *steps, const char *const *rows,
-                               const cameo_words_panel *b, const cameo_words_vector *less,
-                               const cameo_pixel_places *places, const void *ends);
+typedef void cameo_pixel_group(cameo_pixel_run *run);
 
 /* Groups of 4, 6 and 8 places by one vector, by two and by one and a half; NULL: no panel of the
  * convolution has such columns. Behind those by one vector stands that of 16 places; NULL: there is
@@ -80,15 +82,30 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
             sums[i][v] = less[v];
 }
 
+/* Behind a group of so many places: is there another one to multiply? */
+static inline __attribute__((unused, always_inline)) int
+cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
+{
+    run->job.rows += height;
+    run->places.at += height;
+    run->places.added_at += height;
+    run->places.n -= height;
+    cameo_words_ask_next(&run->panel, &run->ask, 0);
+    return --run->times > 0;
+}
+
 #define CAMEO_PIXEL_GROUP(name, kind, end, height, vectors, half)                                  \
     static __attribute__((noinline, unused)) void name##_##height##_##vectors##_##half(            \
-        const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,       \
-        const cameo_words_vector *less, const cameo_pixel_places *places, const void *ends)        \
+        cameo_pixel_run *run)                                                                      \
     {                                                                                              \
-        cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                            \
-        cameo_pixel_fused_begin(height, vectors, less, sums);                                      \
-        cameo_words_sums(kind, 1, height, vectors, half, steps, rows, b, sums);                    \
-        end(height, vectors, sums, places, ends);                                                  \
+        do {                                                                                       \
+            cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                        \
+            cameo_pixel_fused_begin(height, vectors, run->less, sums);                             \
+            CAMEO_WORDS_AWAY(run);                                                                 \
+            cameo_words_sums(kind, 1, height, vectors, half, &run->job, sums);                     \
+            CAMEO_WORDS_AWAY(run);                                                                 \
+            end(height, vectors, sums, &run->places, run->ends);                                   \
+        } while (cameo_pixel_run_next(run, height));                                               \
     }
 
 #define CAMEO_PIXEL_UNROLL(times) CAMEO_PIXEL_PRAGMA(GCC unroll times)
@@ -96,27 +113,29 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
 
 /* 16 places by one vector, finished four at a time. */
 #define CAMEO_PIXEL_GROUP_TWICE(name, kind, end)                                                   \
-    static __attribute__((noinline, unused)) void name##_16_1_0(                                   \
-        const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,       \
-        const cameo_words_vector *less, const cameo_pixel_places *places, const void *ends)        \
+    static __attribute__((noinline, unused)) void name##_16_1_0(cameo_pixel_run *run)              \
     {                                                                                              \
         enum { ALL = CAMEO_WORDS_TWICE, SOME = 4 };                                                \
-        cameo_words_vector sums[ALL][CAMEO_WORDS_VECTORS],                                         \
-            part[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                                           \
-        cameo_words_vector kept[ALL];                                                              \
-        cameo_pixel_places some = *places;                                                         \
-        cameo_pixel_fused_begin(ALL, 1, less, sums);                                               \
-        cameo_words_sums(kind, 1, ALL, 1, 0, steps, rows, b, sums);                                \
-        CAMEO_PIXEL_UNROLL(16)                                                                     \
-        for (int i = 0; i < ALL; i++)                                                              \
-            kept[i] = sums[i][0];                                                                  \
-        CAMEO_PIXEL_UNROLL(1)                                                                      \
-        for (int j = 0; j < ALL; j += SOME, some.at += SOME, some.added_at += SOME) {              \
-            CAMEO_PIXEL_UNROLL(4)                                                                  \
-            for (int i = 0; i < SOME; i++)                                                         \
-                part[i][0] = kept[j + i];                                                          \
-            end(SOME, 1, part, &some, ends);                                                       \
-        }                                                                                          \
+        do {                                                                                       \
+            cameo_words_vector sums[ALL][CAMEO_WORDS_VECTORS],                                     \
+                part[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                                       \
+            cameo_words_vector kept[ALL];                                                          \
+            cameo_pixel_places some = run->places;                                                 \
+            cameo_pixel_fused_begin(ALL, 1, run->less, sums);                                      \
+            CAMEO_WORDS_AWAY(run);                                                                 \
+            cameo_words_sums(kind, 1, ALL, 1, 0, &run->job, sums);                                 \
+            CAMEO_WORDS_AWAY(run);                                                                 \
+            CAMEO_PIXEL_UNROLL(16)                                                                 \
+            for (int i = 0; i < ALL; i++)                                                          \
+                kept[i] = sums[i][0];                                                              \
+            CAMEO_PIXEL_UNROLL(1)                                                                  \
+            for (int j = 0; j < ALL; j += SOME, some.at += SOME, some.added_at += SOME) {          \
+                CAMEO_PIXEL_UNROLL(4)                                                              \
+                for (int i = 0; i < SOME; i++)                                                     \
+                    part[i][0] = kept[j + i];                                                      \
+                end(SOME, 1, part, &some, run->ends);                                              \
+            }                                                                                      \
+        } while (cameo_pixel_run_next(run, ALL));                                                  \
     }
 
 #define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half, twice)                                 \
@@ -155,26 +174,23 @@ static inline __attribute__((unused)) void cameo_pixel_lines(int64_t row, int64_
         places[i] = places[n - 1];
 }
 
-/* Those of n places from `first` on, where turns begin; which of the kept turns they are. */
-static inline __attribute__((unused)) int64_t
+/* Those of n places from `first` on. */
+static inline __attribute__((unused)) void
 cameo_pixel_keep(const cameo_pixel_conv *c, const cameo_pixel_cut *cut, int64_t first, int64_t n,
                  const cameo_pixel_fuse *f, cameo_pixel_kept *kept)
 {
     enum { STEP = CAMEO_PIXEL };
-    const uint64_t turn = (uint64_t)first / CAMEO_PIXEL_TURN;
-    const int64_t slot = (int64_t)(turn % CAMEO_PIXEL_TURNS);
-    if (kept->last[slot] == first + n)
-        return slot;
-    kept->last[slot] = first + n;
+    if (kept->last == first + n && kept->first == first)
+        return;
+    kept->first = first;
+    kept->last = first + n;
     const int64_t line = first / c->row, across = first - line * c->row;
     const char *x = cut->x + line * c->down + across * c->step;
-    cameo_pixel_lines(c->row, across, n, (int64_t)(intptr_t)x, c->step, c->down, kept->rows[slot]);
-    cameo_pixel_lines(c->row, across, n, line * f->down + across * STEP, STEP, f->down,
-                      kept->at[slot]);
+    cameo_pixel_lines(c->row, across, n, (int64_t)(intptr_t)x, c->step, c->down, kept->rows);
+    cameo_pixel_lines(c->row, across, n, line * f->down + across * STEP, STEP, f->down, kept->at);
     if (f->added)
         cameo_pixel_lines(c->row, across, n, line * f->added_down + across * STEP, STEP,
-                          f->added_down, kept->added_at[slot]);
-    return slot;
+                          f->added_down, kept->added_at);
 }
 
 /* Zeros to channels of a pixel's second panel, which nobody reads. */
@@ -214,50 +230,62 @@ cameo_pixel_fused_less(cameo_pixel_kind kind, const cameo_words_steps *steps, in
     less[1] = high;
 }
 
-/* Tiles t and t + 1 of block b, as far as the cut has them, to y. */
+/* How many of the groups that are left are alike, and what does them. even: bytes between the ends
+ * of 16 places by one vector, 0: they are not done together. */
+static inline __attribute__((unused)) cameo_pixel_group *
+cameo_pixel_fused_next(cameo_pixel_group *const *of, int64_t even, cameo_pixel_run *run)
+{
+    enum { TWICE = CAMEO_WORDS_TWICE };
+    const char *const *rows = run->job.rows;
+    int64_t left = run->places.n;
+    const int64_t some = cameo_words_height(left);
+    run->times = 0;
+    for (; even && left >= TWICE && rows[TWICE - 1] - rows[0] == even; rows += TWICE, left -= TWICE)
+        run->times++;
+    if (run->times > 0)
+        return of[3];
+    do
+        run->times++, left -= some;
+    while (!even && left > 0 && cameo_words_height(left) == some);
+    return of[some / 2 - 2];
+}
+
+/* Tile t of block b and those behind it that the cut has, as many as make a turn, to y. */
 static __attribute__((noinline, unused)) void
 cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
                   const cameo_pixel_cut *cut, int64_t b, int64_t t, const cameo_pixel_fuse *f,
                   const cameo_pixel_panel_ends *ends, cameo_pixel_kept *kept)
 {
     enum { PANEL = CAMEO_PIXEL_PANEL, LINE = 4 * PANEL, TILE = CAMEO_PIXEL_TILE };
-    enum { TWICE = CAMEO_WORDS_TWICE };
+    enum { TURN = CAMEO_PIXEL_EXACT };
     const int64_t panels = c->columns / PANEL, read = b == c->blocks - 1 ? c->last : panels;
     const int64_t size = c->steps * TILE * LINE, lines = cut->ahead ? size / CAMEO_AMX_LINE : 0;
-    const int64_t after = (t + 2 < cut->t1 ? t + 2 : cut->t1) * TILE, first = t * TILE;
+    const int64_t after = (t + TURN < cut->t1 ? t + TURN : cut->t1) * TILE, first = t * TILE;
     const int64_t n = (after < c->places ? after : c->places) - first;
-    const int64_t turns = (cut->t1 - cut->t0 + 1) / 2, turn = (t - cut->t0) / 2;
-    const int64_t slot = cameo_pixel_keep(c, cut, first, n, f, kept);
+    const int64_t turns = (cut->t1 - cut->t0 + TURN - 1) / TURN, turn = (t - cut->t0) / TURN;
     const cameo_words_steps steps = {c->steps, c->whole, c->words, cut->at, 0};
     const char *w = cut->w + b * panels * size;
-    cameo_pixel_places places = {.y = f->y, .added = f->added};
+    cameo_pixel_run run;
+    cameo_pixel_keep(c, cut, first, n, f, kept);
     for (int64_t p = 0; p < read; p++, w += size) {
         const int64_t last = b == c->blocks - 1 && p == read - 1;
-        const int64_t edge = (c->edge && last) || c->narrow,
-                      width = edge ? 0 : 1 + (c->half && last);
-        cameo_words_panel panel = {w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
-        const cameo_words_asking ask = cameo_words_ask(&panel, n, c->steps, lines, turn, turns);
-        __attribute__((aligned(64))) cameo_words_vector less[2];
-        cameo_pixel_fused_less(c->kind, &steps, 2 - edge, &panel,
-                               ends->less ? ends->less + p * PANEL : NULL, less);
-        const void *end = (const char *)ends->ends + p * ends->each;
-        const char *const *rows = kept->rows[slot];
-        places.at = kept->at[slot];
-        places.added_at = kept->added_at[slot];
-        cameo_pixel_group *const *const of = groups->widths[width];
-        const int64_t even = (TWICE - 1) * c->step, least = width == 0 && of[3] ? TWICE : n + 1;
-        for (int64_t left = n, some; left > 0; left -= some, rows += some) {
-            const int twice = left >= least && rows[TWICE - 1] - rows[0] == even;
-            some = twice ? TWICE : cameo_words_height(left);
-            cameo_words_ask_next(&panel, &ask, left == n);
-            places.n = left < some ? left : some;
-            of[twice ? 3 : some / 2 - 2](&steps, rows, &panel, less, &places, end);
-            places.at += some;
-            places.added_at += some;
-        }
+        const int64_t edge = (c->edge && last) || c->narrow;
+        cameo_pixel_group *const *const of = groups->widths[edge ? 0 : 1 + (c->half && last)];
+        const int64_t even = edge && of[3] ? (CAMEO_WORDS_TWICE - 1) * c->step : 0;
+        run.panel =
+            (cameo_words_panel){w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
+        run.ask = cameo_words_ask(&run.panel, n, c->steps, lines, turn, turns);
+        cameo_words_ask_next(&run.panel, &run.ask, 1);
+        cameo_pixel_fused_less(c->kind, &steps, 2 - edge, &run.panel,
+                               ends->less ? ends->less + p * PANEL : NULL, run.less);
+        run.ends = (const char *)ends->ends + p * ends->each;
+        run.job = (cameo_words_job){&steps, kept->rows, &run.panel};
+        run.places = (cameo_pixel_places){f->y, kept->at, f->added, n, kept->added_at};
+        while (run.places.n > 0)
+            cameo_pixel_fused_next(of, even, &run)(&run);
     }
     if (read < panels)
-        cameo_pixel_unmade(f->y, kept->at[slot], n);
+        cameo_pixel_unmade(f->y, kept->at, n);
 }
 
 /* The same of block b, f being block 0's. */
@@ -397,8 +425,8 @@ cameo_pixel_fused_halves(const cameo_pixel_groups *groups, const cameo_pixel_con
                          cameo_pixel_cut *cut, int64_t from, int64_t to, const cameo_pixel_fuse *f,
                          const cameo_pixel_ends *e)
 {
-    cameo_pixel_kept kept;
-    cameo_pixel_keep_none(&kept);
+    cameo_pixel_kept kept; /* setting the rest would take as long as few sums */
+    kept.last = 0;
     cut->end = to;
     for (cut->u = cut->from = from; cut->u < cut->end; cut->u = cut->next) {
         cameo_pixel_unit(c, cut);
@@ -411,7 +439,7 @@ cameo_pixel_fused_halves(const cameo_pixel_groups *groups, const cameo_pixel_con
                                           e->low,
                                           e->high};
             const cameo_pixel_panel_ends ends = {&own, NULL, 0};
-            for (int64_t t = cut->t0; t < cut->t1; t += 2)
+            for (int64_t t = cut->t0; t < cut->t1; t += CAMEO_PIXEL_EXACT)
                 cameo_pixel_fused(groups, c, cut, b, t, &block, &ends, &kept);
         }
     }
@@ -573,8 +601,8 @@ cameo_pixel_fused_bytes(const cameo_pixel_groups *groups, const cameo_pixel_conv
     const int bare = cameo_pixel_byte_bare(e);
     cameo_pixel_byte_ends own = *e;
     const cameo_pixel_byte_panel panels[2] = {{&own, 0, bare}, {&own, CAMEO_PIXEL_PANEL, bare}};
-    cameo_pixel_kept kept;
-    cameo_pixel_keep_none(&kept);
+    cameo_pixel_kept kept; /* setting the rest would take as long as few sums */
+    kept.last = 0;
     cut->end = to;
     for (cut->u = cut->from = from; cut->u < cut->end; cut->u = cut->next) {
         cameo_pixel_unit(c, cut);
@@ -584,7 +612,7 @@ cameo_pixel_fused_bytes(const cameo_pixel_groups *groups, const cameo_pixel_conv
             own.bias = e->bias + b * c->columns;
             own.less = e->less + b * c->columns;
             const cameo_pixel_panel_ends ends = {panels, own.less, sizeof *panels};
-            for (int64_t t = cut->t0; t < cut->t1; t += 2)
+            for (int64_t t = cut->t0; t < cut->t1; t += CAMEO_PIXEL_EXACT)
                 cameo_pixel_fused(groups, c, cut, b, t, &block, &ends, &kept);
         }
     }

@@ -136,38 +136,50 @@ static inline __attribute__((unused)) void cameo_words_less(const cameo_words_st
  * keep. */
 #define CAMEO_WORDS_HERE(address) __asm__("" : "+r"(address))
 
+/* The variable stays in memory: of what they have no register for compilers put some into vectors,
+ * where reading it waits for products that were begun before. */
+#define CAMEO_WORDS_AWAY(variable) __asm__("" : "+m"(variable))
+
+/* Where the sums of a group are read. */
+typedef struct cameo_words_job {
+    const cameo_words_steps *steps;
+    const char *const *rows;
+    const cameo_words_panel *panel;
+} cameo_words_job;
+
 /* sums += those of so many rows and vectors; half: of the last vector eight columns are read, and
  * the others become 0. Of more rows than CAMEO_WORDS_MOST the second eight lie from one another as
- * the first do. */
+ * the first do. The job is read for each step anew, so that addresses of the next group do not wait
+ * for the products of this one. */
 static inline __attribute__((unused, always_inline)) void
 cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int half,
-                 const cameo_words_steps *steps, const char *const *rows,
-                 const cameo_words_panel *b, cameo_words_vector sums[][CAMEO_WORDS_VECTORS])
+                 const cameo_words_job *job, cameo_words_vector sums[][CAMEO_WORDS_VECTORS])
 {
-    enum { MOST = CAMEO_WORDS_MOST };
+    enum { MOST = CAMEO_WORDS_MOST, WORD = 4 };
     const cameo_words_vector flip = (cameo_words_vector){0} + (int32_t)0x80808080u;
-    const char *x[MOST], *panel = b->at, *next = b->next;
     cameo_words_eight eight[MOST];
-    const int64_t second = height > MOST ? rows[MOST] - rows[0] : 0;
-    const int64_t word = placed ? CAMEO_WORDS_LINE : b->word;
-    const int64_t column = placed ? CAMEO_WORDS_TILE : CAMEO_WORDS_LINE;
-    const int64_t step = placed ? 2 * CAMEO_WORDS_TILE : b->step;
-    const int64_t *places = steps->places;
 #pragma GCC unroll 8
-    for (int i = 0; i < height && i < MOST; i++) {
-        x[i] = rows[i];
+    for (int i = 0; i < height && i < MOST; i++)
         eight[i] = cameo_words_first(sums[i][vectors - 1]);
-    }
-    int64_t at = 0;
-    const int64_t part = steps->n - steps->whole, rest = steps->words * word;
-    for (int64_t left = steps->n; left > 0; left--, panel += step) {
-        const char *w = panel;
-        if (placed)
-            at = *places++;
+    for (int64_t step = 0; step < job->steps->n; step++) {
+        CAMEO_WORDS_AWAY(step);
+        CAMEO_WORDS_AWAY(job);
+        const int64_t s = step;
+        const cameo_words_steps *steps = job->steps;
+        const cameo_words_panel *b = job->panel;
+        const char *next = b->next + s * b->lines * CAMEO_WORDS_LINE, *x[MOST];
         for (int64_t i = b->lines; i > 0; i--, next += CAMEO_WORDS_LINE)
             __builtin_prefetch(next, 0, 3);
-        for (const char *end = w + (left > part ? CAMEO_WORDS_STEP * word : rest); w < end;
-             at += 4, w += word) {
+        const int64_t word = placed ? CAMEO_WORDS_LINE : b->word;
+        const int64_t column = placed ? CAMEO_WORDS_TILE : CAMEO_WORDS_LINE;
+        const int64_t first = placed ? steps->places[s] : s * steps->step;
+        const int64_t second = height > MOST ? job->rows[MOST] - job->rows[0] : 0;
+        const int64_t end = WORD * (s < steps->whole ? CAMEO_WORDS_STEP : steps->words);
+        const char *w = b->at + s * (placed ? 2 * CAMEO_WORDS_TILE : b->step);
+#pragma GCC unroll 8
+        for (int i = 0; i < height && i < MOST; i++)
+            x[i] = job->rows[i] + first;
+        for (int64_t at = 0; at < end; at += WORD, w += word) {
             cameo_words_vector y[CAMEO_WORDS_VECTORS];
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
@@ -188,8 +200,6 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int
                                                     cameo_words_first(y[vectors - 1]));
             }
         }
-        if (!placed)
-            at += steps->step - 4 * CAMEO_WORDS_STEP;
     }
 #pragma GCC unroll 8
     for (int i = 0; half && i < height; i++)
@@ -213,7 +223,8 @@ cameo_words_of(cameo_words_kind kind, int placed, int height, int vectors,
         for (int v = 0; v < vectors; v++)
             sums[i][v] = *(const cameo_words_vector *)(from + 64 * v);
     }
-    cameo_words_sums(kind, placed, height, vectors, 0, steps, rows, b, sums);
+    const cameo_words_job job = {steps, rows, b};
+    cameo_words_sums(kind, placed, height, vectors, 0, &job, sums);
 #pragma GCC unroll 8
     for (int i = 0; i < height; i++, c += ldc) {
         CAMEO_WORDS_HERE(c);
