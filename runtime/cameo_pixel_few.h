@@ -33,13 +33,64 @@ static inline __attribute__((unused)) void cameo_few_bytes(const uint8_t *x, int
         to[i] = (uint32_t)x[i] | (uint32_t)x[plane + i] << 8 | (uint32_t)x[2 * plane + i] << 16;
 }
 
-/* Four pixels of three bytes with nothing between them; four bytes behind these are written too. */
-static inline __attribute__((unused)) void cameo_few_four(const uint32_t *pixels, unsigned char *to)
+/* Number q of pixels of three channels that lie one behind another is channel q % 3 of pixel q / 3:
+ * what takes it from the vectors of two channels, and then from that and the third one's, of so
+ * many lanes each. */
+#define CAMEO_FEW_TWO(q, lanes) ((q) % 3 == 1 ? (lanes) + (q) / 3 : (q) / 3)
+#define CAMEO_FEW_LAST(q, lanes) ((q) % 3 == 2 ? (lanes) + (q) / 3 : (q) % (lanes))
+#define CAMEO_FEW_8(f, q, n)                                                                       \
+    f(q, n), f((q) + 1, n), f((q) + 2, n), f((q) + 3, n), f((q) + 4, n), f((q) + 5, n),            \
+        f((q) + 6, n), f((q) + 7, n)
+#define CAMEO_FEW_32(f, q, n)                                                                      \
+    CAMEO_FEW_8(f, q, n), CAMEO_FEW_8(f, (q) + 8, n), CAMEO_FEW_8(f, (q) + 16, n),                 \
+        CAMEO_FEW_8(f, (q) + 24, n)
+#define CAMEO_FEW_64(f, q, n) CAMEO_FEW_32(f, q, n), CAMEO_FEW_32(f, (q) + 32, n)
+#define CAMEO_FEW_WOVEN(v, lanes)                                                                  \
+    __builtin_shufflevector(                                                                       \
+        __builtin_shufflevector(r, g, CAMEO_FEW_##lanes(CAMEO_FEW_TWO, (v) * (lanes), lanes)), b,  \
+        CAMEO_FEW_##lanes(CAMEO_FEW_LAST, (v) * (lanes), lanes))
+
+/* The first of n pixels, as many vectors of each channel as are full: how many these were. */
+#define CAMEO_FEW_THREE(name, number, lanes)                                                       \
+    static inline __attribute__((unused)) int64_t name(const number *x, int64_t plane, int64_t n,  \
+                                                       unsigned char *to)                          \
+    {                                                                                              \
+        typedef number cameo_few_vector                                                            \
+            __attribute__((vector_size(64), aligned(1), may_alias));                               \
+        int64_t i = 0;                                                                             \
+        for (; i + (lanes) <= n; i += (lanes), x += (lanes)) {                                     \
+            cameo_few_vector *y = (cameo_few_vector *)(to + 3 * i * (int64_t)sizeof *x);           \
+            const cameo_few_vector r = *(const cameo_few_vector *)x;                               \
+            const cameo_few_vector g = *(const cameo_few_vector *)(x + plane);                     \
+            const cameo_few_vector b = *(const cameo_few_vector *)(x + 2 * plane);                 \
+            y[0] = CAMEO_FEW_WOVEN(0, lanes);                                                      \
+            y[1] = CAMEO_FEW_WOVEN(1, lanes);                                                      \
+            y[2] = CAMEO_FEW_WOVEN(2, lanes);                                                      \
+        }                                                                                          \
+        return i;                                                                                  \
+    }
+#ifdef __AVX512BW__
+CAMEO_FEW_THREE(cameo_few_three_halves, uint16_t, 32)
+#endif
+#ifdef __AVX512VBMI__
+CAMEO_FEW_THREE(cameo_few_three_bytes, uint8_t, 64)
+#endif
+
+/* Of those that make whole vectors, where the processor turns these: how many they are. */
+static inline __attribute__((unused)) int64_t cameo_few_woven(const unsigned char *x, int64_t plane,
+                                                              int64_t n, int64_t size,
+                                                              unsigned char *to)
 {
-    typedef uint8_t cameo_four __attribute__((vector_size(16), aligned(1), may_alias));
-    const cameo_four x = *(const cameo_four *)pixels;
-    *(cameo_four *)to =
-        __builtin_shufflevector(x, x, 0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
+    (void)x, (void)plane, (void)n, (void)size, (void)to;
+#ifdef __AVX512BW__
+    if (size == 2)
+        return cameo_few_three_halves((const uint16_t *)x, plane, n, to);
+#endif
+#ifdef __AVX512VBMI__
+    if (size == 1)
+        return cameo_few_three_bytes(x, plane, n, to);
+#endif
+    return 0;
 }
 
 /* The same with nothing between pixels of three channels: of the number that a pixel is what the
@@ -48,7 +99,9 @@ static inline __attribute__((unused)) void
 cameo_few_three(const unsigned char *x, int64_t plane, int64_t n, int64_t size, unsigned char *to)
 {
     enum { SOME = 64 };
-    for (int64_t i = 0, some; i < n; i += some) {
+    const int64_t woven = cameo_few_woven(x, plane, n, size, to);
+    to += 3 * woven * size;
+    for (int64_t i = woven, some; i < n; i += some) {
         some = n - i < SOME ? n - i : SOME;
         const unsigned char *from = x + i * size;
         if (size == 2) {
@@ -61,11 +114,10 @@ cameo_few_three(const unsigned char *x, int64_t plane, int64_t n, int64_t size, 
         } else {
             uint32_t pixels[SOME];
             cameo_few_bytes(from, plane, some, pixels);
-            int64_t j = 0;
-            for (; j < some - 5; j += 4, to += 12)
-                cameo_few_four(pixels + j, to);
-            for (; j < some; j++, to += 3)
-                memcpy(to, pixels + j, 3);
+            for (int64_t j = 0; j < some - 1; j++, to += 3)
+                memcpy(to, pixels + j, 4);
+            memcpy(to, pixels + some - 1, 3);
+            to += 3;
         }
     }
 }
