@@ -96,7 +96,34 @@ cameo_words_first(cameo_words_vector x)
     return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-/* The same of eight columns: half the work where a processor does 16 in halves. */
+static inline __attribute__((unused, always_inline)) cameo_words_eight
+cameo_words_second(cameo_words_vector x)
+{
+    return __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+/* The first halves of both. */
+static inline __attribute__((unused, always_inline)) cameo_words_vector
+cameo_words_firsts(cameo_words_vector x, cameo_words_vector y)
+{
+    return __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+}
+
+/* The first half of x and the second one of y. */
+static inline __attribute__((unused, always_inline)) cameo_words_vector
+cameo_words_beside(cameo_words_vector x, cameo_words_vector y)
+{
+    return __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 24, 25, 26, 27, 28, 29, 30, 31);
+}
+
+/* Eight columns of two rows are a vector where a processor multiplies 16 columns in one piece. */
+#if defined CAMEO_CPU_WHOLE && CAMEO_CPU_WHOLE
+enum { CAMEO_WORDS_WHOLE = 1 };
+#else
+enum { CAMEO_WORDS_WHOLE = 0 };
+#endif
+
+/* The same of eight columns of a row: half the work where a processor does 16 in halves. */
 static inline __attribute__((unused, always_inline)) cameo_words_eight
 cameo_words_dot_half(cameo_words_kind kind, cameo_words_eight sum, cameo_words_eight x,
                      cameo_words_eight w)
@@ -158,9 +185,13 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int
     enum { MOST = CAMEO_WORDS_MOST, WORD = 4 };
     const cameo_words_vector flip = (cameo_words_vector){0} + (int32_t)0x80808080u;
     cameo_words_eight eight[MOST];
+    cameo_words_vector pairs[MOST / 2];
 #pragma GCC unroll 8
-    for (int i = 0; i < height && i < MOST; i++)
+    for (int i = 0; i < height && i < MOST; i++) {
         eight[i] = cameo_words_first(sums[i][vectors - 1]);
+        if (i % 2)
+            pairs[i / 2] = cameo_words_firsts(sums[i - 1][vectors - 1], sums[i][vectors - 1]);
+    }
     for (int64_t step = 0; step < job->steps->n; step++) {
         CAMEO_WORDS_AWAY(step);
         CAMEO_WORDS_AWAY(job);
@@ -184,6 +215,9 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
                 y[v] = *(const cameo_words_vector *)(w + v * column);
+            if (half && CAMEO_WORDS_WHOLE)
+                y[vectors - 1] = cameo_words_firsts(y[vectors - 1], y[vectors - 1]);
+            cameo_words_vector before = {0};
             const int64_t beyond = at + second;
 #pragma GCC unroll 16
             for (int i = 0; i < height; i++) {
@@ -195,16 +229,23 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int
 #pragma GCC unroll 3
                 for (int v = 0; v < vectors - half; v++)
                     sums[i][v] = cameo_words_dot(kind, sums[i][v], all, y[v]);
-                if (half)
+                if (half && !CAMEO_WORDS_WHOLE)
                     eight[i] = cameo_words_dot_half(kind, eight[i], cameo_words_first(all),
                                                     cameo_words_first(y[vectors - 1]));
+                else if (half && i % 2)
+                    pairs[i / 2] = cameo_words_dot(
+                        kind, pairs[i / 2], cameo_words_beside(before, all), y[vectors - 1]);
+                before = all;
             }
         }
     }
 #pragma GCC unroll 8
-    for (int i = 0; half && i < height; i++)
+    for (int i = 0; half && i < height; i++) {
+        if (CAMEO_WORDS_WHOLE)
+            eight[i] = i % 2 ? cameo_words_second(pairs[i / 2]) : cameo_words_first(pairs[i / 2]);
         sums[i][vectors - 1] = __builtin_shufflevector(eight[i], (cameo_words_eight){0}, 0, 1, 2, 3,
                                                        4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    }
 }
 
 /* One of the functions above, of so many rows and vectors. */

@@ -131,9 +131,9 @@ void processors_define(Buf *out, const Processor *p, uint32_t n)
                    "#define CAMEO_CPU_DEEP %.0f\n#define CAMEO_CPU_STREAM %.0f\n"
                    "#define CAMEO_CPU_TURNS %.0f\n#define CAMEO_CPU_SPLIT %.0f\n"
                    "#define CAMEO_CPU_QUOTIENTS %.0f\n#define CAMEO_CPU_ONCE %.0f\n"
-                   "#define CAMEO_CPU_SQUARES %.0f\n",
+                   "#define CAMEO_CPU_SQUARES %.0f\n#define CAMEO_CPU_WHOLE %d\n",
                    p->band, p->kept, p->deep, p->stream, p->turns, p->split, p->quotients, p->once,
-                   p->squares);
+                   p->squares, p->words > 0 && p->products >= 2);
     }
     buf_printf(out, "%s#endif\n", n > 1 ? "#endif\n" : "");
 }
