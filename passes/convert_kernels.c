@@ -10,7 +10,7 @@
 
 #include "passes/convert_parts.h"
 
-enum { TILE_ROWS = 16 /* of matrix registers */, CONSTANT_NODES = 4 };
+enum { TILE_ROWS = 16 /* of matrix registers */, LEAST_CHANNELS = 8, CONSTANT_NODES = 4 };
 
 const ConvertHalves *convert_kernels(const Conversion *c)
 {
@@ -75,6 +75,18 @@ static bool are_windows(const Model *m, const Node *n, int64_t groups)
            poly_equals(w->dims[1], 1);
 }
 
+// May it lie in pixels, which convolutions read where they lie?
+static bool is_in_pixels(const Model *m, ValueId v)
+{
+    const Value *x = value_at(m, v);
+    bool known = x->def == DEF_NODE && x->rank == 4;
+    for (int32_t i = 1; i < 4 && known; i++) {
+        int64_t n;
+        known = poly_is_const(x->dims[i], &n) && (i > 1 || n >= LEAST_CHANNELS);
+    }
+    return known;
+}
+
 double convert_kernel_price(const Conversion *c, NodeId id, uint32_t label)
 {
     const ConvertHalves *t = convert_kernels(c);
@@ -88,7 +100,8 @@ double convert_kernel_price(const Conversion *c, NodeId id, uint32_t label)
     bool tiles = !str_is(n->op, "ConvTranspose") && groups == 1;
     if (label == LABEL_OWN || (t->windows && !tiles && are_windows(c->m, n, groups)))
         return products;
-    double copied = convert_weight(c, n->in[0]) + convert_weight(c, n->out[0]);
+    double copied = convert_weight(c, n->out[0]) +
+                    (t->windows && is_in_pixels(c->m, n->in[0]) ? 0 : convert_weight(c, n->in[0]));
     return products / (tiles ? t->products : 1) + t->copied * copied;
 }
 

@@ -562,6 +562,19 @@ static inline __attribute__((unused)) void cameo_pixel_halves(uint16_t *restrict
 #endif
 }
 
+/* y[k * apart + i] = from[i * columns + k], rounded to bfloat16, for i below n and k below
+ * channels; n is 32 at most, and columns are 32. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_planes_bf16(uint16_t *restrict y, int64_t apart, const float *restrict from,
+                        int64_t columns, int64_t channels, int64_t n)
+{
+    uint16_t halves[CAMEO_PIXEL_PANEL * CAMEO_PIXEL_PANEL];
+    cameo_pixel_halves(halves, from, n * columns);
+    for (int64_t k = 0; k < channels; k++)
+        for (int64_t i = 0; i < n; i++)
+            y[k * apart + i] = halves[i * columns + k];
+}
+
 /* The first `lanes` of 32 numbers, a multiple of 16, of each of n places, rounded to bfloat16. */
 static inline __attribute__((unused)) void
 cameo_pixel_parts(uint16_t *restrict to, const float *restrict from, int64_t n, int64_t lanes)

@@ -4,6 +4,7 @@
 #include "codegen/cpu/laid.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/pixel_finish.h"
+#include "codegen/cpu/pixel_planes.h"
 #include "codegen/cpu/pixel_winograd.h"
 #include "passes/solver/labels.h"
 
@@ -96,7 +97,7 @@ static uint32_t group_of(const Layouts *l, uint32_t i)
     return i;
 }
 
-// Parts of a value lie as the whole, and nobody reads it before all are made.
+// Parts of a value that may be pixels lie as the whole, and nobody reads it before all are made.
 static void count_writers(Layouts *l, const Stmt *s, Site *site)
 {
     for (; s; s = s->next) {
@@ -104,7 +105,7 @@ static void count_writers(Layouts *l, const Stmt *s, Site *site)
             Laid *v = &l->values[s->buffer];
             const uint32_t own = group_of(l, (uint32_t)(site - l->sites));
             v->fits &= s->kind == S_STORE && !v->read;
-            if (v->maker)
+            if (v->maker && v->fits)
                 l->sites[own].group = group_of(l, (uint32_t)(v->maker - l->sites));
             v->maker = site;
         }
@@ -156,7 +157,7 @@ static bool is_channel_at(const Layouts *l, BufferId b, Index channel, LoopId v)
 {
     int64_t first;
     return first_of(l->mod->polys, channel, v, &first) &&
-           (first == 0 || (l->values[b].fits && first % buffer_lanes(l, b) == 0));
+           (first == 0 || !l->values[b].fits || first % buffer_lanes(l, b) == 0);
 }
 
 // Is the channel a loop's variable whose values are so many lanes of one pixel?
@@ -259,7 +260,27 @@ static bool stores_fit(const Layouts *l, const Site *site, const PixelConv *c)
         return false;
     return l->values[y].fits ? (!c->windows || made == block) &&
                                    (l->values[y].dims[1] == c->channels || c->channels % made == 0)
-                             : c->channels % block == 0;
+                             : c->channels % block == 0 ||
+                                   (!c->windows &&
+                                    pixel_planes_fit(l->mod, c, site->conv.store, c->channel));
+}
+
+// The only channel becomes that of a loop that runs once, as of others, for the form in pixels.
+static void give_channel(Layouts *l, Site *site)
+{
+    Module *mod = l->mod;
+    const Stmt *store = site->store;
+    if (!store || site->conv.store != store || store->rank != RANK || site->nloops == MAX_NEST)
+        return;
+    site->conv.m = loop_new(mod->polys, poly_const(mod->polys, 1));
+    Index *at = NEWS(mod->arena, Index, RANK);
+    memcpy(at, store->at, RANK * sizeof *at);
+    at[1] = poly_add(mod->polys, at[1], poly_loop(mod->polys, site->conv.m));
+    Stmt *s = NEW(mod->arena, Stmt);
+    *s = *store;
+    s->at = at;
+    site->store = site->conv.store = s;
+    site->loops[site->nloops++] = laid_loop(mod, site->conv.m, s);
 }
 
 static bool read_conv(Layouts *l, Site *site, Str *error)
@@ -268,6 +289,8 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
     if (!conv_read_narrow(l->p, site->step->kernel, &site->conv, &site->weights, error))
         return false;
     const Conv *conv = &site->conv;
+    if (conv->reduce && !conv->depthwise && !conv->m && site->weights.rows == 1)
+        give_channel(l, site);
     if (!conv->reduce || !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu,
                                           !l->values[conv->x->buffer].fits, &c))
         return true;
@@ -500,6 +523,16 @@ static Stmt *map_stmts(Rewrite *r, const Stmt *s)
     return first;
 }
 
+// Nothing is stored to planes for what fills up the last block.
+static Stmt *guard(const Rewrite *r, Stmt *store)
+{
+    Module *mod = r->l->mod;
+    Stmt *s = NEW(mod->arena, Stmt);
+    *s = (Stmt){.kind = S_IF, .body = store};
+    s->value = expr_compare(mod, C_LE, expr_index(mod, r->as), expr_index(mod, r->most));
+    return s;
+}
+
 // The kernel's store and the loops around it, lanes innermost. *block, *lane: what the channel
 // became.
 static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, LoopId *lane)
@@ -522,7 +555,8 @@ static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, L
         store->rank = RANK + 1;
         store->buffer = l->values[store->buffer].in[PIXELS];
     }
-    Stmt *body = laid_loop(mod, *lane, store);
+    Stmt *inside = r->most && !l->values[site->store->buffer].fits ? guard(r, store) : store;
+    Stmt *body = laid_loop(mod, *lane, inside);
     for (uint32_t i = site->nloops; i > 0; i--) {
         const LoopId v = site->loops[i - 1]->var;
         body = laid_loop(mod, v == site->channel ? *block : v, body);

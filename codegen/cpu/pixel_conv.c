@@ -542,7 +542,7 @@ int64_t pixel_conv_lanes(const PixelConv *c)
     const int64_t whole = (c->channels + TILE - 1) / TILE * TILE;
     if (c->part)
         return c->part;
-    return c->halves && whole < c->columns ? whole : c->columns;
+    return (c->halves || c->flat) && whole < c->columns ? whole : c->columns;
 }
 
 void pixel_conv_print_piece(Printer *p, const Conv *conv)

@@ -39,18 +39,31 @@ static const Expr *inner_of(const Expr *e, const char **rows)
     return x ? x : e;
 }
 
+// Of float32 what is stored, of bfloat16 what is rounded to that; NULL: neither.
+static const Expr *before_rounding(Module *mod, const Stmt *store)
+{
+    const DType t = buffer_at(mod, store->buffer)->dtype;
+    const Expr *e = store->value;
+    const Expr *x = t == DT_BF16 && e->kind == EX_CAST ? e->a : t == DT_F32 ? e : NULL;
+    return x && x->dtype == DT_F32 ? x : NULL;
+}
+
+bool pixel_planes_fit(Module *mod, const PixelConv *c, const Stmt *store, LoopId channel)
+{
+    return c->dtype == DT_BF16 && !store->next && before_rounding(mod, store) &&
+           step_along(mod, store, channel) >= SIDE && step_along(mod, store, c->n[1]) == 1;
+}
+
 const PixelPlanes *pixel_planes_of(Module *mod, const PixelConv *c, Index at, Stmt *store)
 {
-    const int64_t apart = step_along(mod, store, c->lane);
-    if (c->dtype != DT_BF16 || store->value->dtype != DT_F32 || store->next ||
-        buffer_at(mod, store->buffer)->dtype != DT_F32 || c->channels % c->columns != 0 ||
-        apart < SIDE || step_along(mod, store, c->n[1]) != 1)
+    if (!pixel_planes_fit(mod, c, store, c->lane))
         return NULL;
     PixelPlanes *planes = NEW(mod->arena, PixelPlanes);
     Index *to = NEW(mod->arena, Index);
     *to = at;
-    planes->apart = apart;
-    const Expr *value = inner_of(store->value, &planes->rows);
+    planes->apart = step_along(mod, store, c->lane);
+    planes->halves = buffer_at(mod, store->buffer)->dtype == DT_BF16;
+    const Expr *value = inner_of(before_rounding(mod, store), &planes->rows);
     *store = (Stmt){.kind = S_STORE, .buffer = c->sums, .rank = 1, .at = to, .value = value};
     return planes;
 }
@@ -58,13 +71,22 @@ const PixelPlanes *pixel_planes_of(Module *mod, const PixelConv *c, Index at, St
 void pixel_planes_print(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
+    const PixelPlanes *f = c->flat;
+    const long long columns = (long long)c->columns;
     const char *sums = print_element(p, c->sums, c->store->at);
-    if (c->flat->rows)
-        print_line(p, "cameo_%s_rows(&%s, 1, 0, (high - low) * %lld);", c->flat->rows, sums,
-                   (long long)c->columns);
-    print_line(p, "cameo_pixel_planes(&%s, %s, &%s, %lld, high - low);",
-               print_element(p, conv->store->buffer, conv->store->at),
-               print_size(p, c->flat->apart), sums, (long long)c->columns);
-    p->silus |= c->flat->rows != NULL;
-    p->planes = true;
+    const char *y = print_element(p, conv->store->buffer, conv->store->at);
+    const char *apart = print_size(p, f->apart);
+    const bool whole = c->channels % c->columns == 0; // else the last block has fewer channels
+    if (f->rows && (whole || f->halves))
+        print_line(p, "cameo_%s_rows(&%s, 1, 0, (high - low) * %lld);", f->rows, sums, columns);
+    if (!whole)
+        print_line(p, "const int64_t left = %s - %lld * i%u, some = left < %lld ? left : %lld;",
+                   print_size(p, c->channels), columns, c->block, columns, columns);
+    print_line(p, "cameo_pixel_planes%s(&%s, %s, &%s, %lld, %s, high - low);",
+               f->halves ? "_bf16" : "", y, apart, sums, columns,
+               whole ? str_printf(p->arena, "%lld", columns).at : "some");
+    if (f->rows && !whole && !f->halves)
+        print_line(p, "cameo_%s_rows(&%s, some, %s, high - low);", f->rows, y, apart);
+    p->silus |= f->rows != NULL;
+    p->planes |= !f->halves;
 }
