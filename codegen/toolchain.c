@@ -94,7 +94,7 @@ static uint32_t add_flags(Build *b, Unit unit, uint32_t cpu, const char **argv)
     argv[n++] = b->cc;
     argv[n++] = "-std=c11";
     argv[n++] = "-D_GNU_SOURCE";
-    argv[n++] = unit == BESIDE || o->once ? "-O1" : unit == TILES ? "-O2" : "-O3";
+    argv[n++] = unit == BESIDE ? "-Os" : o->once ? "-O1" : unit == TILES ? "-O2" : "-O3";
     argv[n++] = "-fno-math-errno";
     argv[n++] = "-fno-trapping-math";
     argv[n++] = "-ffp-contract=off"; // the text says what is joined
@@ -294,18 +294,6 @@ static void define(Job *job, const char *what)
     job->argv[n] = NULL;
 }
 
-// Of a model of words the program has it for processors without instructions for them too, where
-// it is slow whatever its loops are.
-static uint32_t add_sparing(const Build *b, uint32_t cpu, const char **argv, uint32_t n)
-{
-    const Processor row = processor_of(b->cpus[cpu]);
-    if (b->may_leave && !row.words && !row.squares && strstr(path_base(b->cc), "gcc")) {
-        argv[n++] = "--param";
-        argv[n++] = "max-completely-peel-times=4";
-    }
-    return n;
-}
-
 // The model for each of the processors, its two outer names by number; and what chooses.
 static void add_models(Build *b, Jobs *jobs)
 {
@@ -319,7 +307,6 @@ static void add_models(Build *b, Jobs *jobs)
         Job *job = add_job(b, jobs, KERNELS, b->sources[i]);
         job->object = str_printf(b->arena, "%s_%u.o", b->prefix, i).at;
         uint32_t n = compile_command(b, KERNELS, i, job->source, job->object, job->argv);
-        n = add_sparing(b, i, job->argv, n);
         static const char *const outer[] = {"program", "lacks"};
         for (int k = 0; k < 2; k++)
             job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],
