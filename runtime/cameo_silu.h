@@ -83,11 +83,9 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n
 #define cameo_silu_divides() 0
 #endif
 
-/* x / d, or by the reciprocal within 2^-14 and what that leaves of x. -0 stays so. */
-CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d, const int divided)
+/* x / d by the reciprocal within 2^-14 and what that leaves of x. -0 stays so. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d)
 {
-    if (divided)
-        return x / d;
     cameo_silu_vec r;
     __asm__("vrcp14ps %1, %0" : "=v"(r) : "v"(d));
     const cameo_silu_vec q = x * r;
@@ -144,9 +142,8 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_silu_power(cameo_silu_vec t, cameo_silu_vec n
 }
 
 #define cameo_silu_divides() 1
-CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d, const int divided)
+CAMEO_IN_LOOP cameo_silu_vec cameo_silu_over(cameo_silu_vec x, cameo_silu_vec d)
 {
-    (void)divided;
     return x / d;
 }
 
@@ -206,8 +203,12 @@ CAMEO_IN_LOOP void cameo_silu_near(cameo_silu_vec *x, const int vectors, const i
     CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], f[i], zero + 0.693147182f);
     CAMEO_EACH_VECTOR p[i] = p[i] * f[i];
     CAMEO_EACH_VECTOR p[i] = cameo_joined_add(p[i], n[i], one);
-    CAMEO_EACH_VECTOR x[i] =
-        cameo_silu_over(how == CAMEO_ROW_SILU ? x[i] : one, n[i] + p[i], divided);
+    CAMEO_EACH_VECTOR n[i] = n[i] + p[i];
+    if (divided) {
+        CAMEO_EACH_VECTOR x[i] = (how == CAMEO_ROW_SILU ? x[i] : one) / n[i];
+    } else {
+        CAMEO_EACH_VECTOR x[i] = cameo_silu_over(how == CAMEO_ROW_SILU ? x[i] : one, n[i]);
+    }
 #undef CAMEO_EACH_VECTOR
 }
 
@@ -257,11 +258,10 @@ CAMEO_IN_LOOP void cameo_silu_vectors(float *y, const float *added, const int ve
         return;
     }
     cameo_silu_near(x, vectors, how, divided);
-    for (int i = 0; i < vectors; i++) {
-        if (added)
-            x[i] += *(const cameo_silu_vec *)(added + LANES * i);
+    for (int i = 0; added && i < vectors; i++)
+        x[i] += *(const cameo_silu_vec *)(added + LANES * i);
+    for (int i = 0; i < vectors; i++)
         *(cameo_silu_vec *)(y + LANES * i) = x[i];
-    }
 }
 
 CAMEO_IN_LOOP void cameo_silu_row_as(float *y, const float *added, int64_t n, const int how,
@@ -302,28 +302,24 @@ CAMEO_IN_LOOP void cameo_silu_rows_as(float *y, const float *added, int64_t rows
         n *= rows;
         rows = 1;
     }
-    if (cameo_silu_divides())
-        for (int64_t r = 0; r < rows; r++)
-            cameo_silu_row_as(y + r * row, added ? added + r * row : NULL, n, how, 1);
-    else
-        for (int64_t r = 0; r < rows; r++)
-            cameo_silu_row_as(y + r * row, added ? added + r * row : NULL, n, how, 0);
+    const int divided = cameo_silu_divides();
+    for (int64_t r = 0; r < rows; r++)
+        cameo_silu_row_as(y + r * row, added ? added + r * row : NULL, n, how, divided);
 }
 
-/* n neighbours in each of `rows` rows of y, `row` apart. */
-static __attribute__((noinline, unused)) void cameo_silu_rows(float *y, int64_t rows, int64_t row,
-                                                              int64_t n)
-{
-    cameo_silu_rows_as(y, NULL, rows, row, n, CAMEO_ROW_SILU);
-}
-
-/* And what lies in `added` as they do. */
+/* n neighbours in each of `rows` rows of y, `row` apart, and what lies in `added` as they do; NULL:
+ * nothing is added. */
 static __attribute__((noinline, unused)) void cameo_silu_rows_with(float *restrict y,
                                                                    const float *restrict added,
                                                                    int64_t rows, int64_t row,
                                                                    int64_t n)
 {
     cameo_silu_rows_as(y, added, rows, row, n, CAMEO_ROW_SILU);
+}
+static inline __attribute__((unused)) void cameo_silu_rows(float *y, int64_t rows, int64_t row,
+                                                           int64_t n)
+{
+    cameo_silu_rows_with(y, NULL, rows, row, n);
 }
 
 /* Their sigmoid, and that of their negatives. */
