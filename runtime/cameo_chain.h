@@ -145,10 +145,9 @@ static inline __attribute__((unused)) void cameo_chain_plan_wide(cameo_chain *c,
 /* begin, end: of the buffer that is read. Of the scratch memory `panel` elements are for panels,
  * then `border` for rows of a plane with their border, the rest for what is between the
  * convolutions. */
-static __attribute__((noinline, unused)) void cameo_chain_plan(cameo_chain *c, int64_t bands,
-                                                               const float *begin, const float *end,
-                                                               int64_t panel, int64_t border,
-                                                               float *scratch)
+static __attribute__((noinline, unused)) CAMEO_BRIEF void
+cameo_chain_plan(cameo_chain *c, int64_t bands, const float *begin, const float *end, int64_t panel,
+                 int64_t border, float *scratch)
 {
     const cameo_conv *g = c->windows.sizes;
     const int64_t window[3] = {0, g->taps[2], 1};

@@ -11,6 +11,13 @@ enum {
     CAMEO_CONV_ROWS_AHEAD = 8 /* rows of x between one that is copied and one that is asked for */
 };
 
+/* A function that is called once for a kernel or a block: loops are left as they are written. */
+#if defined __OPTIMIZE__ && !defined __clang__
+#define CAMEO_BRIEF __attribute__((optimize("O2")))
+#else
+#define CAMEO_BRIEF
+#endif
+
 /* Dims of the window: the innermost is the last, those that there are not are 1 (steps 0). */
 typedef struct cameo_conv {
     int64_t rows, channels;

@@ -118,8 +118,8 @@ static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
 }
 
 /* What holds of every image of these sizes. */
-static __attribute__((noinline, unused)) void cameo_conv_plan(const cameo_conv *g,
-                                                              cameo_conv_view *v)
+static __attribute__((noinline, unused)) CAMEO_BRIEF void cameo_conv_plan(const cameo_conv *g,
+                                                                          cameo_conv_view *v)
 {
     int64_t step[3] = {g->step[0], g->step[1], 1}, reach[3];
     for (int d = 0; d < 3; d++)
@@ -177,8 +177,8 @@ static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g,
 
 /* Where values k .. k + n of a window begin in x. From the second channel on they lie as those of
  * the one before. */
-static inline __attribute__((unused)) void cameo_conv_places(const cameo_conv_view *v, int64_t k,
-                                                             int64_t n, int64_t *restrict places)
+static __attribute__((noinline, unused)) void
+cameo_conv_places(const cameo_conv_view *v, int64_t k, int64_t n, int64_t *restrict places)
 {
     const int64_t window = v->taps[0] * v->taps[1] * v->taps[2], channel = v->channel;
     int64_t t = k % v->taps[2], j = k / v->taps[2] % v->taps[1];

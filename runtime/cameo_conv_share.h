@@ -61,8 +61,8 @@ static inline __attribute__((unused)) int64_t cameo_conv_unit(const cameo_conv_v
  * it makes the panels of a block once. But it reads all weights. So columns are shared where there
  * are many, or weights are less than what else is read and written. made: there is room for the
  * panels of all columns. */
-static __attribute__((noinline, unused)) int64_t cameo_conv_shares(const cameo_conv *g,
-                                                                   int64_t threads, int made)
+static __attribute__((noinline, unused)) CAMEO_BRIEF int64_t
+cameo_conv_shares(const cameo_conv *g, int64_t threads, int made)
 {
     if (threads == 1)
         return CAMEO_CONV_WIDE;

@@ -254,10 +254,9 @@ static inline __attribute__((unused)) int64_t cameo_direct_rows(const cameo_conv
 }
 
 /* begin, end: of the buffer that holds x. wt: strides of the window in the weights. */
-static __attribute__((noinline, unused)) void cameo_planes_plan(const cameo_conv *g,
-                                                                const int64_t *wt,
-                                                                const float *begin,
-                                                                const float *end, cameo_planes *p)
+static __attribute__((noinline, unused)) CAMEO_BRIEF void
+cameo_planes_plan(const cameo_conv *g, const int64_t *wt, const float *begin, const float *end,
+                  cameo_planes *p)
 {
     cameo_conv_view v;
     cameo_conv_plan(g, &v);

@@ -244,7 +244,7 @@ cameo_winograd_plan_row(const cameo_winograd *f, int64_t row, int64_t first, int
 }
 
 /* Those of a block. Returns how many there are. */
-static __attribute__((noinline, unused)) int64_t
+static __attribute__((noinline, unused)) CAMEO_BRIEF int64_t
 cameo_winograd_plan_block(const cameo_winograd_block *b, cameo_winograd_column *columns)
 {
     const cameo_winograd *f = b->form;
