@@ -56,9 +56,12 @@ typedef struct cameo_pixel_run {
 
 typedef void cameo_pixel_group(cameo_pixel_run *run);
 
-/* Groups of 4, 6 and 8 places by one vector, by two and by one and a half; NULL: no panel of the
- * convolution has such columns. Behind those by one vector stands that of 16 places; NULL: there is
- * none, since 8 sums keep the processor as busy. */
+/* Behind groups of 4, 6 and 8 places: one of 16, and 8 and 9 that lie one behind the other. */
+enum { CAMEO_PIXEL_TWICE = 3, CAMEO_PIXEL_EVEN, CAMEO_PIXEL_MORE };
+
+/* Groups by one vector, by two and by one and a half; NULL: no panel of the convolution has such
+ * columns. Of 16 places there is one for one vector, whose 8 sums of 8 places would wait for one
+ * another; of places one behind the other, which need one address, for two. NULL: there is none. */
 typedef struct cameo_pixel_groups {
     cameo_pixel_group *const *widths[3];
 } cameo_pixel_groups;
@@ -138,20 +141,37 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
         } while (cameo_pixel_run_next(run, ALL));                                                  \
     }
 
-#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half, twice)                                 \
+/* So many places of bfloat16 by two vectors, which lie one behind the other: all of them count. */
+#define CAMEO_PIXEL_GROUP_EVEN(name, end, height)                                                  \
+    static __attribute__((noinline, unused)) void name##_##height##_even(cameo_pixel_run *run)     \
+    {                                                                                              \
+        do {                                                                                       \
+            cameo_words_vector sums[height][CAMEO_WORDS_VECTORS];                                  \
+            cameo_pixel_places own = run->places;                                                  \
+            own.n = height;                                                                        \
+            cameo_pixel_fused_begin(height, 2, run->less, sums);                                   \
+            CAMEO_WORDS_AWAY(run);                                                                 \
+            cameo_words_even(height, run->job.steps, run->job.rows[0], &run->panel, sums);         \
+            CAMEO_WORDS_AWAY(run);                                                                 \
+            end(height, 2, sums, &own, run->ends);                                                 \
+        } while (cameo_pixel_run_next(run, height));                                               \
+    }
+
+#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half, twice, even, more)                     \
     CAMEO_PIXEL_GROUP(name, kind, end, 4, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 6, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 8, vectors, half)                                           \
     static __attribute__((unused)) cameo_pixel_group *const name##_##vectors##_##half[] = {        \
         name##_4_##vectors##_##half, name##_6_##vectors##_##half, name##_8_##vectors##_##half,     \
-        twice};
+        twice, even, more};
 
-/* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes; twice: the group of 16
- * places by one vector, NULL: there is none. */
-#define CAMEO_PIXEL_GROUPS(name, kind, end, twice)                                                 \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0, twice)                                              \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0, NULL)                                               \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1, NULL)
+/* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes. twice: the group of 16
+ * places by one vector, even and more: those of 8 and 9 by two that lie one behind the other; NULL:
+ * there is none. */
+#define CAMEO_PIXEL_GROUPS(name, kind, end, twice, even, more)                                     \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0, twice, NULL, NULL)                                  \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0, NULL, even, more)                                   \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1, NULL, NULL, NULL)
 
 /* to[i], numbers or addresses: of n places in lines of `row`, the first one place `across` of its
  * line and `at`; places are `step` bytes apart and lines `down`. Up to 7 behind them are written.
@@ -230,24 +250,60 @@ cameo_pixel_fused_less(cameo_pixel_kind kind, const cameo_words_steps *steps, in
     less[1] = high;
 }
 
-/* How many of the groups that are left are alike, and what does them. even: bytes between the ends
- * of 16 places by one vector, 0: they are not done together. */
-static inline __attribute__((unused)) cameo_pixel_group *
-cameo_pixel_fused_next(cameo_pixel_group *const *of, int64_t even, cameo_pixel_run *run)
+/* Do n places lie one behind the other? */
+static inline __attribute__((unused)) int cameo_pixel_even(const char *const *rows, int64_t n)
 {
-    enum { TWICE = CAMEO_WORDS_TWICE };
+    return rows[n - 1] - rows[0] == (n - 1) * CAMEO_PIXEL;
+}
+
+/* Do groups of n places end with one of nine? One of eight would leave a place alone. */
+static inline __attribute__((unused)) int cameo_pixel_nine(const char *const *rows, int64_t n)
+{
+    enum { MOST = CAMEO_WORDS_MOST };
+    return n > MOST && n % MOST == 1 && cameo_pixel_even(rows + n - MOST - 1, MOST + 1);
+}
+
+/* How groups of a panel are cut. apart: bytes between the ends of 16 places by one vector, 0: they
+ * are not done together; full: pixels are, so that places one behind the other need one address;
+ * nine: the last group has nine. */
+typedef struct cameo_pixel_cutting {
+    cameo_pixel_group *const *of;
+    int64_t apart;
+    int full, nine;
+} cameo_pixel_cutting;
+
+/* Which of the table the next group is, `left` places from the end, and how many it has. */
+static inline __attribute__((unused)) int
+cameo_pixel_which(const cameo_pixel_cutting *c, const char *const *rows, int64_t left,
+                  int64_t *some)
+{
+    enum { MOST = CAMEO_WORDS_MOST, TWICE = CAMEO_WORDS_TWICE };
+    *some = TWICE;
+    if (c->apart && left >= TWICE && rows[TWICE - 1] - rows[0] == c->apart)
+        return CAMEO_PIXEL_TWICE;
+    *some = left;
+    if (c->nine && left == MOST + 1)
+        return CAMEO_PIXEL_MORE;
+    *some = c->nine ? MOST : cameo_words_height(left);
+    return c->full && *some == MOST && c->of[CAMEO_PIXEL_EVEN] && cameo_pixel_even(rows, MOST)
+               ? CAMEO_PIXEL_EVEN
+               : (int)(*some / 2 - 2);
+}
+
+/* How many of the groups that are left are alike, and what does them. */
+static inline __attribute__((unused)) cameo_pixel_group *
+cameo_pixel_fused_next(const cameo_pixel_cutting *c, cameo_pixel_run *run)
+{
     const char *const *rows = run->job.rows;
-    int64_t left = run->places.n;
-    const int64_t some = cameo_words_height(left);
+    int64_t left = run->places.n, some;
+    const int which = cameo_pixel_which(c, rows, left, &some);
     run->times = 0;
-    for (; even && left >= TWICE && rows[TWICE - 1] - rows[0] == even; rows += TWICE, left -= TWICE)
+    do {
         run->times++;
-    if (run->times > 0)
-        return of[3];
-    do
-        run->times++, left -= some;
-    while (!even && left > 0 && cameo_words_height(left) == some);
-    return of[some / 2 - 2];
+        rows += some;
+        left -= some;
+    } while (left > 0 && cameo_pixel_which(c, rows, left, &some) == which);
+    return c->of[which];
 }
 
 /* Tile t of block b and those behind it that the cut has, as many as make a turn, to y. */
@@ -271,10 +327,13 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
         const int64_t last = b == c->blocks - 1 && p == read - 1;
         const int64_t edge = (c->edge && last) || c->narrow;
         cameo_pixel_group *const *const of = groups->widths[edge ? 0 : 1 + (c->half && last)];
-        const int64_t even = edge && of[3] ? (CAMEO_WORDS_TWICE - 1) * c->step : 0;
+        const int full = c->whole == c->steps;
+        const cameo_pixel_cutting cutting = {
+            of, of[CAMEO_PIXEL_TWICE] ? (CAMEO_WORDS_TWICE - 1) * c->step : 0, full,
+            full && of[CAMEO_PIXEL_MORE] && cameo_pixel_nine(kept->rows, n)};
         run.panel =
             (cameo_words_panel){w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
-        run.ask = cameo_words_ask(&run.panel, n, c->steps, lines, turn, turns);
+        run.ask = cameo_words_ask(&run.panel, n - cutting.nine, c->steps, lines, turn, turns);
         cameo_words_ask_next(&run.panel, &run.ask, 1);
         cameo_pixel_fused_less(c->kind, &steps, 2 - edge, &run.panel,
                                ends->less ? ends->less + p * PANEL : NULL, run.less);
@@ -282,7 +341,7 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
         run.job = (cameo_words_job){&steps, kept->rows, &run.panel};
         run.places = (cameo_pixel_places){f->y, kept->at, f->added, n, kept->added_at};
         while (run.places.n > 0)
-            cameo_pixel_fused_next(of, even, &run)(&run);
+            cameo_pixel_fused_next(&cutting, &run)(&run);
     }
     if (read < panels)
         cameo_pixel_unmade(f->y, kept->at, n);
@@ -330,7 +389,7 @@ cameo_pixel_fused_store(char *to, cameo_pixel_floats x, cameo_pixel_floats y)
 /* As cameo_pixel_finish does it. */
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_finish_of(int height, int vectors, int more,
-                            cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                            cameo_words_vector sums[][CAMEO_WORDS_VECTORS],
                             const cameo_pixel_places *places, const cameo_pixel_ends *e)
 {
     const cameo_pixel_floats zero = {0}, low = e->low - zero, high = e->high - zero;
@@ -345,7 +404,7 @@ cameo_pixel_fused_finish_of(int height, int vectors, int more,
         bias[v] = e->bias ? *(const cameo_pixel_floats *)(e->bias + 16 * v) : bias[v];
         by[v] = e->by ? *(const cameo_pixel_floats *)(e->by + 16 * v) : by[v];
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < height; i++) {
         cameo_pixel_floats x[2];
 #pragma GCC unroll 2
@@ -365,7 +424,7 @@ cameo_pixel_fused_finish_of(int height, int vectors, int more,
 
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_finish(int height, int vectors,
-                         cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                         cameo_words_vector sums[][CAMEO_WORDS_VECTORS],
                          const cameo_pixel_places *places, const void *ends)
 {
     const cameo_pixel_ends *e = (const cameo_pixel_ends *)ends;
@@ -378,7 +437,7 @@ cameo_pixel_fused_finish(int height, int vectors,
 /* As cameo_pixel_silu does it. */
 static inline __attribute__((unused, always_inline)) void
 cameo_pixel_fused_silu(int height, int vectors,
-                       cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS],
+                       cameo_words_vector sums[][CAMEO_WORDS_VECTORS],
                        const cameo_pixel_places *places, const void *ends)
 {
     const cameo_pixel_ends *e = (const cameo_pixel_ends *)ends;
@@ -394,7 +453,7 @@ cameo_pixel_fused_silu(int height, int vectors,
         scale[v] *= CAMEO_PIXEL_SILU_BY;
         bias[v] *= CAMEO_PIXEL_SILU_BY;
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < height; i++) {
         cameo_pixel_floats x[2] = {zero, zero};
 #pragma GCC unroll 2
@@ -413,11 +472,17 @@ cameo_pixel_fused_silu(int height, int vectors,
  * begin two in each. */
 CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
 CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
+CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 8)
+CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 9)
+CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_sigmoid, cameo_pixel_fused_silu, 8)
+CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_sigmoid, cameo_pixel_fused_silu, 9)
 
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish,
-                   cameo_pixel_fused_clip_16_1_0)
+                   cameo_pixel_fused_clip_16_1_0, cameo_pixel_fused_clip_8_even,
+                   cameo_pixel_fused_clip_9_even)
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu,
-                   cameo_pixel_fused_sigmoid_16_1_0)
+                   cameo_pixel_fused_sigmoid_16_1_0, cameo_pixel_fused_sigmoid_8_even,
+                   cameo_pixel_fused_sigmoid_9_even)
 
 /* Units from .. to; f and e: of block 0. */
 static __attribute__((noinline, unused)) void
@@ -586,10 +651,10 @@ cameo_pixel_fused_pack(int height, int vectors,
 }
 
 #ifdef CAMEO_AMX_u8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack, NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack, NULL, NULL, NULL)
 #endif
 #ifdef CAMEO_AMX_s8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack, NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack, NULL, NULL, NULL)
 #endif
 
 /* Units from .. to; f and e: of block 0. Columns behind the last panel that is read are 0. */

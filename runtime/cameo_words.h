@@ -19,6 +19,7 @@ typedef enum cameo_words_kind {
 /* Rows of a group are 4, 6 or 8, columns vectors; words of a step of k. */
 enum { CAMEO_WORDS_GROUPS = 3, CAMEO_WORDS_VECTORS = 3, CAMEO_WORDS_STEP = 16 };
 enum { CAMEO_WORDS_MOST = 8 }; /* rows of a group */
+enum { CAMEO_WORDS_TURN = 4 }; /* words of a step that are written out, of rows that lie evenly */
 enum {
     CAMEO_WORDS_TWICE = 16
 }; /* of one vector's that lie evenly: the second eight as the first */
@@ -245,6 +246,38 @@ cameo_words_sums(cameo_words_kind kind, int placed, int height, int vectors, int
             eight[i] = i % 2 ? cameo_words_second(pairs[i / 2]) : cameo_words_first(pairs[i / 2]);
         sums[i][vectors - 1] = __builtin_shufflevector(eight[i], (cameo_words_eight){0}, 0, 1, 2, 3,
                                                        4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    }
+}
+
+/* sums += those of so many rows of bfloat16, which lie CAMEO_WORDS_LINE bytes apart, by two vectors
+ * of a placed panel; all steps are whole. Rows need one address, so that nothing else of a group is
+ * kept in memory, and the end of a loop of so few turns is foreseen. */
+static inline __attribute__((unused, always_inline)) void
+cameo_words_even(int height, const cameo_words_steps *steps, const char *row,
+                 const cameo_words_panel *b, cameo_words_vector sums[][CAMEO_WORDS_VECTORS])
+{
+    enum { LINE = CAMEO_WORDS_LINE, TILE = CAMEO_WORDS_TILE, TURN = CAMEO_WORDS_TURN };
+    const cameo_words_kind kind = CAMEO_WORDS_BF16;
+    const int64_t *place = steps->places, *const last = place + steps->n, lines = b->lines;
+    const char *w = b->at, *next = b->next;
+    for (; place < last; place++, w += TILE) {
+        const char *x = row + *place;
+        for (int64_t i = lines; i > 0; i--, next += LINE)
+            __builtin_prefetch(next, 0, 3);
+        for (const char *end = w + TILE; w < end; w += TURN * LINE, x += 4 * TURN)
+#pragma GCC unroll 4
+            for (int k = 0; k < TURN; k++) {
+                const cameo_words_vector low = *(const cameo_words_vector *)(w + k * LINE);
+                const cameo_words_vector high = *(const cameo_words_vector *)(w + k * LINE + TILE);
+#pragma GCC unroll 16
+                for (int i = 0; i < height; i++) {
+                    const char *at = x + i * LINE + 4 * k;
+                    cameo_words_vector all;
+                    __asm__("vpbroadcastd %1, %0" : "=v"(all) : "m"(*(const int32_t *)at));
+                    sums[i][0] = cameo_words_dot(kind, sums[i][0], all, low);
+                    sums[i][1] = cameo_words_dot(kind, sums[i][1], all, high);
+                }
+            }
     }
 }
 
