@@ -110,12 +110,14 @@ cameo_pixel_winograd_many(const cameo_pixel_winograd *c, int64_t i)
 static const unsigned char cameo_pixel_winograd_order[25] __attribute__((unused)) = {
     0, 4, 6, 1, 7, 10, 12, 13, 11, 14, 15, 19, 21, 16, 22, 2, 5, 8, 3, 9, 17, 20, 23, 18, 24};
 
-/* Bytes from what is made of a tile to that of the next one: not a multiple of what a first cache
- * holds in a way, so that those of a group do not take each other's place. */
+/* Bytes from a number of a block's tiles, of a plane, to the next: tiles lie one behind the other,
+ * so that a group's have one address, and an odd number of pixels, so that numbers of a tile do
+ * not take each other's place in a first cache. */
 static inline __attribute__((unused)) int64_t
-cameo_pixel_winograd_stride(const cameo_pixel_winograd *c)
+cameo_pixel_winograd_apart(const cameo_pixel_winograd *c)
 {
-    return (cameo_pixel_winograd_numbers(c) * c->planes + 1) * CAMEO_PIXEL;
+    const int64_t last = cameo_pixel_winograd_tiles(c) - (c->blocks - 1) * c->most;
+    return ((last > c->most ? last : c->most) | 1) * CAMEO_PIXEL;
 }
 
 /* Bytes of a panel of weights. */
@@ -234,12 +236,12 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
                                                                      const char *x, int64_t t0,
                                                                      int64_t t1, char *v)
 {
-    const int64_t stride = cameo_pixel_winograd_stride(c), number = c->planes * CAMEO_PIXEL;
+    const int64_t apart = cameo_pixel_winograd_apart(c), number = c->planes * apart;
     for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL) {
         const int full = !c->words || p < c->planes - 1;
         for (int64_t t = t0; t < t1; t++) {
             int64_t lines[CAMEO_PIXEL_SIDE], pixels[CAMEO_PIXEL_SIDE];
-            char *to = v + (t - t0) * stride + p * CAMEO_PIXEL;
+            char *to = v + (t - t0) * CAMEO_PIXEL + p * apart;
             cameo_pixel_winograd_window(c, t, lines, pixels);
             if (c->step == 1 && full)
                 cameo_pixel_winograd_make_one(x, 1, lines, pixels, to, number);
@@ -250,6 +252,24 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
             else
                 cameo_pixel_winograd_make_two(x, 0, lines, pixels, to, number);
         }
+    }
+}
+
+/* Sums of eight tiles with two vectors of columns: a cameo_words_group of what lies evenly. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_winograd_eight(const cameo_words_steps *steps, const char *const *rows,
+                           const cameo_words_panel *b, char *c, int64_t ldc,
+                           const cameo_words_vector *less)
+{
+    enum { GROUP = CAMEO_WORDS_MOST };
+    cameo_words_vector sums[GROUP][CAMEO_WORDS_VECTORS];
+    cameo_pixel_fused_begin(GROUP, 2, less, sums);
+    cameo_words_even(GROUP, steps, rows[0], b, sums);
+#pragma GCC unroll 8
+    for (int i = 0; i < GROUP; i++, c += ldc) {
+        CAMEO_WORDS_HERE(c);
+        *(cameo_words_vector *)c = sums[i][0];
+        *(cameo_words_vector *)(c + CAMEO_WORDS_LINE) = sums[i][1];
     }
 }
 
@@ -433,16 +453,18 @@ static inline __attribute__((unused)) int64_t
 cameo_pixel_winograd_rows(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
                           int64_t vectors, int64_t t, cameo_pixel_winograd_batch *batch)
 {
-    const int64_t stride = cameo_pixel_winograd_stride(c);
     const int64_t most =
         cameo_pixel_winograd_panel_size(c) > CAMEO_PIXEL_AHEAD ? CAMEO_PIXEL_BATCH : 1;
     for (batch->n = 0; batch->n < most && t < cut->t1; batch->n++) {
         const char **rows = batch->rows + batch->n * CAMEO_WORDS_MOST;
         const int64_t left = cut->t1 - t, some = cameo_words_height(left);
         for (int64_t i = 0; i < some; i++)
-            rows[i] = cut->v + (t - cut->t0 + (i < left ? i : left - 1)) * stride;
+            rows[i] = cut->v + (t - cut->t0 + (i < left ? i : left - 1)) * CAMEO_PIXEL;
         batch->heights[batch->n] = some;
-        batch->groups[batch->n] = cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
+        const int even = some == CAMEO_WORDS_MOST && left >= some && vectors == 2 && !c->words;
+        batch->groups[batch->n] =
+            even ? cameo_pixel_winograd_eight
+                 : cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
         t += some;
     }
     return t;
@@ -518,7 +540,7 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
                                                                      int64_t t1, char *v)
 {
     enum { MOST = CAMEO_PIXEL_SIDE, LANES = CAMEO_PIXEL_PANEL };
-    const int64_t stride = cameo_pixel_winograd_stride(c), side = cameo_pixel_winograd_side(c);
+    const int64_t apart = cameo_pixel_winograd_apart(c), side = cameo_pixel_winograd_side(c);
     for (int64_t p = 0; p < c->planes; p++, x += c->lines * c->across * CAMEO_PIXEL)
         for (int64_t t = t0; t < t1; t++) {
             const int full = !c->words || p < c->planes - 1;
@@ -534,9 +556,9 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
                 for (int64_t i = 0; i < side * side; i++)
                     made[c->step == 1 ? i : cameo_pixel_winograd_order[i]][k] = d[i];
             }
-            char *to = v + (t - t0) * stride + p * CAMEO_PIXEL;
+            char *to = v + (t - t0) * CAMEO_PIXEL + p * apart;
             for (int64_t i = 0; i < side * side; i++)
-                cameo_pixel_halves((uint16_t *)(void *)(to + i * c->planes * CAMEO_PIXEL), made[i],
+                cameo_pixel_halves((uint16_t *)(void *)(to + i * c->planes * apart), made[i],
                                    LANES);
         }
 }
@@ -612,7 +634,7 @@ cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_wino
     enum { LANES = CAMEO_PIXEL_PANEL, TILE = CAMEO_PIXEL_TILE };
     const char *panel = cut->w + b * cameo_pixel_winograd_panel_size(c);
     for (int64_t t = cut->t0; t < cut->t1; t++) {
-        const char *v = cut->v + (t - cut->t0) * cameo_pixel_winograd_stride(c), *w = panel;
+        const char *v = cut->v + (t - cut->t0) * CAMEO_PIXEL, *w = panel;
         const int64_t *place = cut->places;
         float sums[CAMEO_PIXEL_SUMS * LANES] = {0};
         for (int64_t s = 0; s < cameo_pixel_winograd_all(c); s++)
@@ -630,8 +652,7 @@ static __attribute__((noinline, unused)) void
 cameo_pixel_winograd_make_all(const cameo_pixel_winograd *c, const void *x, int64_t t0, int64_t t1,
                               void *v)
 {
-    cameo_pixel_winograd_make(c, (const char *)x, t0, t1,
-                              (char *)v + t0 * cameo_pixel_winograd_stride(c));
+    cameo_pixel_winograd_make(c, (const char *)x, t0, t1, (char *)v + t0 * CAMEO_PIXEL);
 }
 
 /* The least of all units that one of `threads` takes at a time: a block's, for each share makes its
@@ -657,7 +678,8 @@ cameo_pixel_winograd_begin(const cameo_pixel_winograd *c, const void *x, const v
     for (int64_t s = 0, first = 0, k = 0; s < cameo_pixel_winograd_all(c); s++) {
         const int64_t many = cameo_pixel_winograd_many(c, s);
         for (int64_t i = 0; i < many * c->planes; i++)
-            places[k++] = ((first + i % many) * c->planes + i / many) * CAMEO_PIXEL;
+            places[k++] =
+                ((first + i % many) * c->planes + i / many) * cameo_pixel_winograd_apart(c);
         first += many;
     }
     return (cameo_pixel_winograd_cut){

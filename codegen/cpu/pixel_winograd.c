@@ -76,7 +76,7 @@ static void expect(const PixelConv *c, const Processor *cpu, double cost[2])
 
 static int64_t tile_size(const PixelConv *c)
 {
-    return (numbers_of(c) * c->planes + 1) * PIXEL_BYTES;
+    return numbers_of(c) * c->planes * PIXEL_BYTES;
 }
 
 // Tiles of all blocks but the last, whole groups where that leaves no more than `most` to it.
@@ -113,7 +113,8 @@ bool pixel_winograd_choose(Module *mod, Conv *c, PixelConv *to, const ConvChoice
     const bool shared = to->tile_blocks == 1;
     const int64_t last = tiles_of(to) - (to->tile_blocks - 1) * to->tiles;
     const int64_t most = last > to->tiles ? last : to->tiles;
-    const int64_t made = most * tile_size(to) / (int64_t)sizeof(float);
+    // an odd number of pixels of each: cameo_pixel_winograd_apart
+    const int64_t made = (most | 1) * tile_size(to) / (int64_t)sizeof(float);
     if (shared)
         to->copy = bytes_scratch(mod, DT_F32, poly_const(mod->polys, made));
     to->sums = bytes_scratch(mod, DT_F32, poly_const(mod->polys, shared ? own : own + made));
