@@ -93,8 +93,7 @@ static inline __attribute__((unused)) int64_t cameo_few_woven(const unsigned cha
     return 0;
 }
 
-/* The same with nothing between pixels of three channels: of the number that a pixel is what the
- * next one overwrites goes too far, but behind the last. */
+/* The same with nothing between pixels of three channels. */
 static inline __attribute__((unused)) void
 cameo_few_three(const unsigned char *x, int64_t plane, int64_t n, int64_t size, unsigned char *to)
 {
@@ -107,17 +106,13 @@ cameo_few_three(const unsigned char *x, int64_t plane, int64_t n, int64_t size, 
         if (size == 2) {
             uint64_t pixels[SOME];
             cameo_few_halves((const uint16_t *)from, plane, some, pixels);
-            for (int64_t j = 0; j < some - 1; j++, to += 6)
-                memcpy(to, pixels + j, 8);
-            memcpy(to, pixels + some - 1, 6);
-            to += 6;
+            for (int64_t j = 0; j < some; j++, to += 6)
+                memcpy(to, pixels + j, 6);
         } else {
             uint32_t pixels[SOME];
             cameo_few_bytes(from, plane, some, pixels);
-            for (int64_t j = 0; j < some - 1; j++, to += 3)
-                memcpy(to, pixels + j, 4);
-            memcpy(to, pixels + some - 1, 3);
-            to += 3;
+            for (int64_t j = 0; j < some; j++, to += 3)
+                memcpy(to, pixels + j, 3);
         }
     }
 }

@@ -273,7 +273,7 @@ typedef struct cameo_pixel_cutting {
 } cameo_pixel_cutting;
 
 /* Which of the table the next group is, `left` places from the end, and how many it has. */
-static inline __attribute__((unused)) int
+static __attribute__((noinline, unused)) int
 cameo_pixel_which(const cameo_pixel_cutting *c, const char *const *rows, int64_t left,
                   int64_t *some)
 {
@@ -475,14 +475,12 @@ CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 8)
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 9)
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_sigmoid, cameo_pixel_fused_silu, 8)
-CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_sigmoid, cameo_pixel_fused_silu, 9)
 
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish,
                    cameo_pixel_fused_clip_16_1_0, cameo_pixel_fused_clip_8_even,
                    cameo_pixel_fused_clip_9_even)
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu,
-                   cameo_pixel_fused_sigmoid_16_1_0, cameo_pixel_fused_sigmoid_8_even,
-                   cameo_pixel_fused_sigmoid_9_even)
+                   cameo_pixel_fused_sigmoid_16_1_0, cameo_pixel_fused_sigmoid_8_even, NULL)
 
 /* Units from .. to; f and e: of block 0. */
 static __attribute__((noinline, unused)) void
