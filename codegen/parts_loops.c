@@ -301,25 +301,25 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
 {
     uint32_t n = 0;
     int64_t units = 1, extent;
-    bool open = false;
-    for (;;) {
+    bool open = false, further = true;
+    for (const Stmt *inner = s; further; s = inner) {
         vars[n++] = s->var;
         *last = s;
         bool known = poly_is_const(print_extent(p, s->var), &extent);
         if ((known && (extent <= 0 || units > MANY / extent)) || n == DEEPEST)
-            return n;
+            break;
         units *= known ? extent : 1;
         open |= !known;
-        const Stmt *inner = next_loop(s);
-        print_bind_loop(p, s->var, 1);
-        bool further = inner && is_divisible(p, inner, units) && !hoists(p, inner) &&
-                       !(open && is_little(p, inner, n, vars)) && !squares_fit(p, inner) &&
-                       !poly_varies(print_extent(p, inner->var));
-        print_bind_loop(p, s->var, -1);
-        if (!further)
-            return n;
-        s = inner;
+        inner = next_loop(s);
+        for (uint32_t i = 0; i < n; i++) // what depends on them may stand between them and inner
+            print_bind_loop(p, vars[i], 1);
+        further = inner && is_divisible(p, inner, units) && !hoists(p, inner) &&
+                  !(open && is_little(p, inner, n, vars)) && !squares_fit(p, inner) &&
+                  !poly_varies(print_extent(p, inner->var));
+        for (uint32_t i = 0; i < n; i++)
+            print_bind_loop(p, vars[i], -1);
     }
+    return n;
 }
 
 static void print_body(Printer *p, const Stmt *body)
