@@ -101,17 +101,22 @@ static bool scatters_rows(const Shape *old, const Shape *now)
     return after < LEAST_ROW && before > after;
 }
 
-// The schedules that producer and reader had must fit what becomes of them.
+// The schedules that producer and reader had must fit what becomes of them. A convolution has
+// places for lanes and reads them where they lie; where its results are stored so that channels are
+// neighbours, x would be turned first, which takes longer than to move what comes of it. A pool is
+// taken by lines of its plane, but not within another reduction.
 static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
 {
     const Shape *p = &t->shape;
-    if (now->overflows || now->divisions > old->divisions + p->divisions)
+    if (now->overflows || now->divisions > old->divisions + p->divisions ||
+        (now->nested && !old->nested && !p->nested))
         return false;
     if (old->product || p->product) {
         bool matrices = (old->product && old->matrices) || (p->product && p->matrices);
         uint32_t weight = old->product ? old->weight_loops : p->weight_loops;
         if (now->reduces != 1 || !now->product || !now->always || !now->point ||
             (matrices && !now->matrices) || now->weight_loops > weight ||
+            now->across > (old->product ? old->across : p->across) ||
             (old->product && (now->divisions > old->divisions || now->linear < old->linear)))
             return false;
         if (matrices)

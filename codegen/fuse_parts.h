@@ -51,6 +51,8 @@ typedef struct Shape {
     bool rows;             // reductions run along the innermost loop with strides of at most 2
     bool matrices;         // the contraction is a product of matrices as products are recognised
     Index neighbours;      // then: as many elements of its result are neighbours; else NULL
+    bool across;           // neighbours of the contraction's results hang on a weight alone
+    bool nested;           // a reduction is made for each element of another one
     uint32_t weight_loops; // loops that the indices of its weights depend on
     uint32_t divisions;    // div, mod, min and max of loop variables in indices
     bool linear;           // the contraction's factors stand at linear indices

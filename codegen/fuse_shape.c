@@ -232,6 +232,22 @@ static uint32_t loops_of_weight(Fuse *f, const Point *p, const Expr *e)
     return n;
 }
 
+// Do neighbours in the output hang on a weight alone?
+static bool weights_are_lanes(Fuse *f, const Point *p, const Expr *sum)
+{
+    Index ly = fuse_linear(f, p->store->buffer, p->store->at);
+    const Expr *a = factor_load(sum->b->a), *b = factor_load(sum->b->b);
+    for (uint32_t i = p->nloops; i > 0; i--) {
+        LoopId v = p->loops[i - 1]->var;
+        Index step = stride_of(f, ly, v);
+        if (!step || !poly_equals(step, 1) || poly_equals(loop_extent(f->mod->polys, v), 1))
+            continue;
+        const bool by_a = expr_depends(f, a, v), by_b = expr_depends(f, b, v);
+        return by_a != by_b && buffer_at(f->mod, (by_a ? a : b)->buffer)->kind == BUF_WEIGHT;
+    }
+    return false;
+}
+
 // ---- the shape of a kernel --------------------------------------------------------------------
 
 typedef struct Look {
@@ -255,10 +271,29 @@ static bool is_data(void *context, const Atom *a)
     return a->kind == ATOM_EXPR;
 }
 
+typedef struct Inner {
+    Fuse *f;
+    const Expr *outer;
+    bool found;
+} Inner;
+
+// A reduction that is made anew for each element of an outer one.
+static void find_inner(void *context, const Expr *e)
+{
+    Inner *x = context;
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < x->outer->rank; i++)
+        x->found |= expr_depends(x->f, e, x->outer->vars[i]);
+}
+
 static void look_at_reduce(Look *l, const Expr *e)
 {
     Fuse *f = l->f;
     l->s.reduces++;
+    if (expr_free(f, e->b)->reduces) {
+        Inner x = {f, e, false};
+        expr_walk(f->mod, e->b, find_inner, &x);
+        l->s.nested |= x.found;
+    }
     for (uint32_t i = 0; i < e->rank; i++)
         l->s.data_extents |= poly_any(loop_extent(f->mod->polys, e->vars[i]), is_data, NULL);
     if (!l->p.store)
@@ -269,6 +304,7 @@ static void look_at_reduce(Look *l, const Expr *e)
             factor_is_linear(f, &l->p, e, e->b->a) && factor_is_linear(f, &l->p, e, e->b->b);
         l->s.neighbours = matrices_columns(f, &l->p, e);
         l->s.matrices = l->s.neighbours != NULL;
+        l->s.across = weights_are_lanes(f, &l->p, e);
         l->s.weight_loops = loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
     }
     LoopId v = l->p.nloops ? l->p.loops[l->p.nloops - 1]->var : 0;
