@@ -210,6 +210,7 @@ def normalizations():
     yield Case("image", "BatchNormalization", image, normal(c), normal(c), normal(c), positive(c))
     yield Case("image", "InstanceNormalization", image, normal(c), normal(c))
     yield Case("image", "GroupNormalization", image, normal(c), normal(c), num_groups=8)
+    yield Case("two images", "InstanceNormalization", normal(2, 16, 128, 128), normal(16), normal(16))
     yield Case("tokens", "LpNormalization", tokens, axis=-1, p=2)
     yield Case("image", "MeanVarianceNormalization", image)
     yield Case("image", "LRN", image, size=5)
