@@ -20,7 +20,17 @@ enum {
 
 typedef struct Sizes {
     int64_t n, k, bn, bk;
+    int64_t start; // of the first element
 } Sizes;
+
+// Are all elements among `size` of them?
+static bool is_within(const Sizes *s, int64_t size)
+{
+    const int64_t columns = (s->n - 1) * s->bn, rows = (s->k - 1) * s->bk;
+    const int64_t low = s->start + (columns < 0 ? columns : 0) + (rows < 0 ? rows : 0);
+    const int64_t high = s->start + (columns > 0 ? columns : 0) + (rows > 0 ? rows : 0);
+    return low >= 0 && high < size;
+}
 
 // Is w a constant matrix of known size, of which nothing but n and k chooses the element?
 static bool read_sizes(Printer *p, const Override *o, Sizes *s)
@@ -30,10 +40,11 @@ static bool read_sizes(Printer *p, const Override *o, Sizes *s)
     Index rest = linear_index(p, b->rank, b->dims, o->b->at);
     rest = poly_sub(polys, rest, poly_mul(polys, o->bk, poly_loop(polys, o->k)));
     rest = poly_sub(polys, rest, poly_mul(polys, o->bn, override_column(polys, o)));
-    return poly_equals(rest, 0) && poly_is_const(o->columns, &s->n) &&
+    return poly_is_const(rest, &s->start) && poly_is_const(o->columns, &s->n) &&
            poly_is_const(loop_extent(polys, o->k), &s->k) && poly_is_const(o->bn, &s->bn) &&
            poly_is_const(o->bk, &s->bk) && s->n > 0 && s->k > 0 && s->n < INT32_MAX / 64 &&
-           s->k < ((int64_t)1 << 30) / (s->n + WIDTH);
+           s->k < ((int64_t)1 << 30) / (s->n + WIDTH) &&
+           is_within(s, (int64_t)b->data->nelements);
 }
 
 // The zero point of each column, less what makes w signed. *any: one of them is not 0.
@@ -60,7 +71,8 @@ static void sum_columns(const Bytes *b, const void *from, const Sizes *s, const 
         uint32_t sums[WIDTH] = {0};
         for (int64_t i = 0; i < s->k; i++)
             for (int64_t j = 0; j < used; j++)
-                sums[j] += (uint32_t)bytes_weight(b, from, i * s->bk + (begin + j) * s->bn);
+                sums[j] += (uint32_t)bytes_weight(
+                    b, from, s->start + i * s->bk + (begin + j) * s->bn);
         for (int64_t j = 0; j < used; j++)
             totals[begin + j] = (int32_t)((sums[j] - (uint32_t)s->k * (uint32_t)zeros[begin + j]) *
                                           (uint32_t)factor);
@@ -131,7 +143,7 @@ static BufferId pack(Module *mod, Bytes *b, const void *from, const Sizes *s)
         for (int64_t i = 0; i < s->k; i++) {
             int8_t *row = to + 4 * (begin * groups + i / 4 * width) + i % 4;
             for (int64_t j = 0; j < used; j++)
-                row[4 * j] = bytes_weight(b, from, i * s->bk + (begin + j) * s->bn);
+                row[4 * j] = bytes_weight(b, from, s->start + i * s->bk + (begin + j) * s->bn);
         }
     }
     BufferId packed = bytes_buffer(mod, DT_I8, 4 * all, to);

@@ -280,7 +280,7 @@ static bool is_constant(Lower *l, const Recurrent *q)
 static Tensor recurrent_product(Lower *l, const Recurrent *q, Tensor xw, Tensor h, uint32_t d,
                                 Index t)
 {
-    if (q->cell != CELL_LSTM || q->quantized || !is_constant(l, q))
+    if (q->cell != CELL_LSTM || !is_constant(l, q))
         return (Tensor){0};
     Index dims[2] = {q->batch, ix_scale(l, q->hidden, q->gates)}, o[MAX_RANK] = {0};
     Tensor sums = temp(l, "recurrent_product", q->t, 2, dims);
