@@ -12,7 +12,7 @@
 typedef struct LoopSet {
     Printer *p;
     VEC(LoopId) loops;
-    bool reduces;
+    bool reduces, rounds;
 } LoopSet;
 
 static void set_add(LoopSet *s, LoopId v)
@@ -33,6 +33,7 @@ static void set_add_expr(LoopSet *s, const Expr *e)
     for (uint32_t i = 0; i < f->nloops; i++)
         set_add(s, f->loops[i]);
     s->reduces |= f->reduces;
+    s->rounds |= f->rounds;
 }
 
 static bool set_add_atom(void *context, const Atom *a)
@@ -71,7 +72,10 @@ const ExprFacts *expr_facts(Printer *p, const Expr *e)
         grow_facts(p);
     if (p->facts[e->id].known)
         return &p->facts[e->id];
-    LoopSet s = {.p = p, .reduces = e->kind == EX_REDUCE};
+    LoopSet s = {.p = p,
+                 .reduces = e->kind == EX_REDUCE,
+                 .rounds = e->kind == EX_CAST && dtype_is_integer(e->dtype) &&
+                           dtype_is_float(e->a->dtype)};
     if (e->index)
         poly_any(e->index, set_add_atom, &s);
     for (uint32_t i = 0; e->at && i < e->rank; i++)
@@ -86,7 +90,7 @@ const ExprFacts *expr_facts(Printer *p, const Expr *e)
         poly_any(loop_extent(p->mod->polys, e->vars[i]), set_add_atom, &s);
     for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
         set_remove(&s, e->vars[i]);
-    p->facts[e->id] = (ExprFacts){s.loops.at, s.loops.len, true, s.reduces};
+    p->facts[e->id] = (ExprFacts){s.loops.at, s.loops.len, true, s.reduces, s.rounds};
     return &p->facts[e->id];
 }
 

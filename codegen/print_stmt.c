@@ -96,11 +96,17 @@ static bool hoist_atom(void *context, const Atom *a)
     return false;
 }
 
-// Computes here the largest parts of e that hold a reduction, are always evaluated, and need
-// nothing but what is bound already.
+static bool is_hoisted(Printer *p, const Expr *e)
+{
+    const ExprFacts *f = expr_facts(p, e);
+    return f->reduces || (p->hoists_rounded && f->rounds);
+}
+
+// Computes here the largest parts of e that hold a reduction, or round to integers where that is
+// asked for, are always evaluated, and need nothing but what is bound already.
 void print_hoisted_expr(Printer *p, const Expr *e)
 {
-    if (p->temp_of[e->id] || !expr_facts(p, e)->reduces)
+    if (p->temp_of[e->id] || !is_hoisted(p, e))
         return;
     if (!expr_changes(p, e) && expr_ready(p, e)) {
         if (p->found_hoist) {

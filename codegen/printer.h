@@ -17,6 +17,7 @@ typedef struct ExprFacts {
     const LoopId *loops; // free loop variables, sorted
     uint32_t nloops;
     bool known, reduces; // reduces: holds an EX_REDUCE
+    bool rounds;         // holds a cast from float to integer
 } ExprFacts;
 
 // What is used of the things that have numbers, in order of number.
@@ -65,6 +66,7 @@ struct Printer {
     bool in_group;           // rows declared here belong to a group of threads
     bool together;           // a group of threads runs this text: it shares the work of reductions
     bool slices;             // that group is the threads of one point; other points may differ
+    bool hoists_rounded; // print_hoisted also computes what rounds
     bool *found_hoist; // not NULL: print_hoisted only tells whether there is anything to hoist
 
     VEC(Memo) memos;

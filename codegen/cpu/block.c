@@ -107,7 +107,9 @@ void block_print_epilogue(Printer *p, Block b, const Stmt *epilogue, LoopId m, c
         around.low[around.n] = "n0";
         around.high[around.n] = "n1";
         around.vars[around.n++] = n[rank - 1];
-        nest_begin(p, &around, NULL);
+        p->hoists_rounded = true; // the branches of a cast keep compilers from vectors
+        nest_begin(p, &around, store->kind == S_STORE ? store->value : NULL);
+        p->hoists_rounded = false;
         print_stmts(p, store);
         nest_end(p, &around);
     }
