@@ -13,11 +13,14 @@ typedef struct ByteWeights {
     const int64_t *group_at, *k_at; // k_at: [channels][taps]
 } ByteWeights;
 
-// May the factors be convolved, the zero points being one number for x and none for w?
+// May the factors be convolved, x's zero point being one number?
 bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b);
-// Packs w for `cpu` and fills *c and *b. false with *error where weights cannot be read.
+// Is w's zero point 0 once w is signed?
+bool byte_conv_centred(Printer *p, const Bytes *b);
+// Packs w for `cpu` and fills *c and *b. *found: its zero points are known. false with *error where
+// weights cannot be read.
 bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const Processor *cpu,
-                    Str *error);
+                    bool *found, Str *error);
 // Planes of the copy of x, four channels to a word.
 int64_t byte_conv_planes(const Bytes *b, const ByteWeights *w);
 

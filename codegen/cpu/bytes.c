@@ -46,6 +46,11 @@ Bytes *bytes_of(Module *mod, const Expr *reduce)
     return found;
 }
 
+static int64_t byte_at(DType t, const void *bytes, int64_t i)
+{
+    return t == DT_I8 ? ((const int8_t *)bytes)[i] : ((const uint8_t *)bytes)[i];
+}
+
 static bool is_other_loop(void *context, const Atom *a)
 {
     return a->kind != ATOM_LOOP || a->var != *(const LoopId *)context;
@@ -75,8 +80,23 @@ bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to)
         start + (n - 1) * step >= size)
         return false;
     for (int64_t i = 0; i < n; i++)
-        to[i] = e->a->dtype == DT_I8 ? ((const int8_t *)bytes)[start + i * step]
-                                     : ((const uint8_t *)bytes)[start + i * step];
+        to[i] = byte_at(e->a->dtype, bytes, start + i * step);
+    return true;
+}
+
+bool bytes_listed(Printer *p, const Expr *e, Index at, int64_t n, int64_t *to)
+{
+    Module *mod = p->mod;
+    Str error;
+    if (!is_byte_load(e) || !is_constant(mod, e->a))
+        return false;
+    const Buffer *b = buffer_at(mod, e->a->buffer);
+    const void *bytes = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, &error);
+    if (!bytes || (int64_t)b->data->nelements != n ||
+        linear_index(p, b->rank, b->dims, e->a->at) != at)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = byte_at(e->a->dtype, bytes, i);
     return true;
 }
 
@@ -91,8 +111,7 @@ bool bytes_all_are(Printer *p, const Expr *e, int64_t number)
     Str error;
     const void *bytes = tensor_elements(mod->model, t, &error);
     for (uint64_t i = 0; bytes && i < t->nelements; i++)
-        if ((e->a->dtype == DT_I8 ? ((const int8_t *)bytes)[i] : ((const uint8_t *)bytes)[i]) !=
-            number)
+        if (byte_at(e->a->dtype, bytes, (int64_t)i) != number)
             return false;
     return bytes != NULL;
 }
@@ -137,6 +156,8 @@ void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u
         access_note(u->arena, &u->buffers, b->near, ACCESS_READ);
     if (b->behind)
         uses_add_index(mod, u, b->behind);
+    if (b->beside)
+        uses_add_index(mod, u, b->beside);
     uses_drop_packed(mod, u, b->w.load->buffer, epilogue);
 }
 

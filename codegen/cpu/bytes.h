@@ -32,6 +32,8 @@ typedef struct Bytes {
     BufferId rows, sums, row_sum; // of a block: x in panels, the sums, sum x; row_sum may be 0
     Index channels;               // how many a convolution sums over
     ByteSquares squares;
+    Index beside;          // of a convolution: words of `sums` before sums of x; NULL: of no use
+    int64_t ones;          // and bytes of `packed` before the row of ones that makes them
     Index behind;          // of a convolution: words of `sums` before other scratch, in which
     int64_t places, width; // places begin; columns of a block
     int64_t depth;         // values of k
@@ -45,6 +47,8 @@ bool byte_factor(const Expr *e, ByteFactor *f);
 Bytes *bytes_of(Module *mod, const Expr *reduce);
 // The constant e at v = 0 .. n - 1, other variables 0; false: it is none, or depends on others.
 bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to);
+// The same of e that is read at `at` of its n elements: all of them.
+bool bytes_listed(Printer *p, const Expr *e, Index at, int64_t n, int64_t *to);
 // Is e this number, or read from a constant of which every element is?
 bool bytes_all_are(Printer *p, const Expr *e, int64_t number);
 // x's zero point as it is read.

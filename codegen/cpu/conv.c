@@ -676,35 +676,32 @@ void conv_free_weights(ByteWeights *all)
     free((void *)(uintptr_t)all->k_at);
 }
 
-static bool pack_bytes(Match *m, const Panels *w, const Processor *cpu, Str *error)
-{
-    ByteWeights all;
-    const bool ok =
-        list_places(m, w, &all, error) && byte_conv_pack(m->p, &m->c, m->bytes, &all, cpu, error);
-    m->bytes->channels = m->c.channels;
-    m->c.channels = poly_const(m->polys, byte_conv_planes(m->bytes, &all));
-    if (!m->c.depthwise) { // behind the planes two words of each
-        const Index behind = poly_scale(m->polys, m->c.channels, 2);
-        m->c.padded = bytes_scratch(m->mod, DT_I32,
-                                    poly_add(m->polys, conv_copy_size(m->polys, &m->c), behind));
-    }
-    m->c.channels = poly_ceildiv(m->polys, m->bytes->channels, poly_const(m->polys, 4));
-    conv_free_weights(&all);
-    return ok;
-}
-
 // Of bytes: x always goes through a copy, and four channels count as one.
 static bool find_bytes(Match *m, const Panels *w, const Processor *cpu, Conv **found, Str *error)
 {
-    if (!byte_conv_fits(m->p, &m->c, m->bytes))
+    ByteWeights all;
+    Conv *c = &m->c;
+    bool packed = false;
+    if (!byte_conv_fits(m->p, c, m->bytes))
         return true;
-    m->c.copy = true;
-    if (!pack_bytes(m, w, cpu, error))
-        return false;
-    m->c.bytes = m->bytes;
-    *found = NEW(m->mod->arena, Conv);
-    **found = m->c;
-    return true;
+    c->copy = true;
+    const bool ok = list_places(m, w, &all, error) &&
+                    byte_conv_pack(m->p, c, m->bytes, &all, cpu, &packed, error);
+    if (packed) {
+        m->bytes->channels = c->channels;
+        c->channels = poly_const(m->polys, byte_conv_planes(m->bytes, &all));
+        if (!c->depthwise) { // behind the planes two words of each
+            const Index behind = poly_scale(m->polys, c->channels, 2);
+            c->padded = bytes_scratch(m->mod, DT_I32,
+                                      poly_add(m->polys, conv_copy_size(m->polys, c), behind));
+        }
+        c->channels = poly_ceildiv(m->polys, m->bytes->channels, poly_const(m->polys, 4));
+        c->bytes = m->bytes;
+        *found = NEW(m->mod->arena, Conv);
+        **found = *c;
+    }
+    conv_free_weights(&all);
+    return ok;
 }
 
 static BufferId scratch(Match *m, Index size)

@@ -77,7 +77,7 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
     if (c->rank != 2 || x->rank != 4 || !lanes || !processor_has_words(cpu) ||
         !(c->depthwise ? pixel_windows_fit(p->mod, c, w, to) : is_product(p->mod, c, w, to)) ||
         !poly_is_const(x->dims[2], &to->in[0]) || !poly_is_const(x->dims[3], &to->in[1]) ||
-        (c->bytes && !byte_conv_fits(p, c, c->bytes)))
+        (c->bytes && (!byte_conv_fits(p, c, c->bytes) || !byte_conv_centred(p, c->bytes))))
         return false;
     to->n[0] = c->n[0];
     to->n[1] = c->n[1];

@@ -5,6 +5,7 @@
 // rows, or columns, left at its end. Panels of a convolution also end with rows of the output and
 // with blocks, and have any width.
 
+#include "codegen/cpu/bytes.h"
 #include "codegen/cpu/chain.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/heads.h"
@@ -29,6 +30,8 @@ static void add_kernel(Arena *a, const Override *o, TileUses *u)
     u->sevens |= c && c->sevens;
     if (!c || !c->depthwise)
         vec_push(a, u, use);
+    if (c && c->bytes && c->bytes->ones && !c->depthwise) // the row of ones
+        vec_push(a, u, ((TileUse){TILES_OF_WINDOWS, 1, TILE_ANY}));
     if (c && c->chain && c->chain->expand)
         add_kernel(a, c->chain->expand->override, u);
     if (o->heads)
