@@ -33,6 +33,18 @@ static __attribute__((noinline, unused)) void cameo_extremes_f32(const float *x,
             high[l] = a > high[l] ? a : high[l];
             odd[l] |= a != a;
         }
+    if (i < n && n >= LANES) { /* the last LANES, each in the lane of its place: some once more */
+        float twice[2 * LANES];
+        for (int l = 0; l < LANES; l++)
+            twice[l] = twice[l + LANES] = x[n - LANES + l];
+        const float *last = twice + LANES - n % LANES;
+        for (int l = 0; l < LANES; l++) {
+            low[l] = last[l] < low[l] ? last[l] : low[l];
+            high[l] = last[l] > high[l] ? last[l] : high[l];
+            odd[l] |= last[l] != last[l];
+        }
+        i = n;
+    }
     for (; i < n; i++) {
         const int64_t l = i % LANES;
         low[l] = x[i] < low[l] ? x[i] : low[l];

@@ -5,7 +5,12 @@
 
 #include <string.h>
 
-enum { MANY_ROWS = 16 }; // so many are worth a kernel that threads divide
+enum {
+    MANY_ROWS = 16, // so many are worth a kernel that threads divide,
+    LEAST_ROW = 128, // each of no fewer elements,
+    LONG_ROW = 512, // and of no more dims than make so many,
+    OPEN = 32       // a dim that is open counting as such
+};
 
 static bool is_single(uint32_t rank, const Index *dims)
 {
@@ -194,26 +199,41 @@ static void find_extremes(Lower *l, const Tensor *of[2], const Expr *extreme[2])
     }
 }
 
-static bool has_many_rows(Tensor x)
+// Of dims from .. to the product, no more than LONG_ROW; one that is open is `open`.
+static int64_t elements_of(Tensor x, uint32_t from, uint32_t to, int64_t open)
 {
-    int64_t rows = 1, n;
-    for (uint32_t i = 0; i + 1 < x.rank && rows < MANY_ROWS; i++)
-        rows = !poly_is_const(x.dims[i], &n) || n > MANY_ROWS ? MANY_ROWS : rows * n;
-    return rows >= MANY_ROWS;
+    int64_t all = 1, n;
+    for (uint32_t i = from; i < to && all < LONG_ROW; i++) {
+        n = poly_is_const(x.dims[i], &n) ? n : open;
+        all = n < LONG_ROW ? all * n : LONG_ROW;
+    }
+    return all;
 }
 
-// The least and the greatest element of each row of x, whose rows a cache holds while both are
-// found, and threads divide.
-static void store_extremes(Lower *l, Tensor x, Tensor rows[2])
+// How many last dims of x are a row, so that rows are many and long enough; 0: x is one.
+static uint32_t rank_of_rows(Tensor x)
+{
+    uint32_t n = 0;
+    while (n + 1 < x.rank && elements_of(x, 0, x.rank - n - 1, MANY_ROWS) >= MANY_ROWS &&
+           elements_of(x, x.rank - n, x.rank, OPEN) < LONG_ROW)
+        n++;
+    return elements_of(x, x.rank - n, x.rank, LEAST_ROW) < LEAST_ROW ? 0 : n;
+}
+
+// The least and the greatest element of each row of x, its last n dims: a cache holds a row while
+// both are found, and threads divide them.
+static void store_extremes(Lower *l, Tensor x, uint32_t n, Tensor rows[2])
 {
     Index o[MAX_RANK] = {0};
     for (int k = 0; k < 2; k++)
-        rows[k] = temp(l, k ? "greatest" : "least", DT_F32, x.rank - 1, x.dims);
+        rows[k] = temp(l, k ? "greatest" : "least", DT_F32, x.rank - n, x.dims);
     kernel(l, "dynamic_range");
     par_all(l, rows[0], o);
     for (int k = 0; k < 2; k++) {
-        o[x.rank - 1] = red(l, x.dims[x.rank - 1]);
-        store(l, rows[k], o, reduce(l, k ? R_MAX : R_MIN, 1, o + x.rank - 1, NULL, load(l, x, o)));
+        for (uint32_t i = x.rank - n; i < x.rank; i++)
+            o[i] = red(l, x.dims[i]);
+        store(l, rows[k], o,
+              reduce(l, k ? R_MAX : R_MIN, n, o + x.rank - n, NULL, load(l, x, o)));
     }
     kernel_end(l);
 }
@@ -225,13 +245,13 @@ static void lower_dynamic(Lower *l)
     Index o[MAX_RANK] = {0};
     const Expr *extreme[2], *z = zero(l, DT_F32), *top = num(l, DT_F32, 255);
     Tensor rows[2];
-    const bool many = has_many_rows(x);
+    const uint32_t many = rank_of_rows(x);
     if (!scale.buffer)
         scale = temp(l, "scale", DT_F32, 0, NULL);
     if (!point.buffer)
         point = temp(l, "zero_point", DT_U8, 0, NULL);
     if (many)
-        store_extremes(l, x, rows);
+        store_extremes(l, x, many, rows);
     kernel(l, "dynamic_scale");
     find_extremes(l, (const Tensor *[]){many ? &rows[0] : &x, many ? &rows[1] : &x}, extreme);
     const Expr *low = min_(l, z, extreme[0]), *high = max_(l, z, extreme[1]),
