@@ -33,6 +33,7 @@ typedef struct Window {
 typedef struct Crop {
     Model *m;
     Arena *scratch;
+    Uses uses; // as they were before anything was changed
     VEC(NodeId) found;
     Builder builder;
 } Crop;
@@ -123,11 +124,18 @@ static bool read_window(const Model *m, const Node *n, Window *w)
     return w->crops || w->single;
 }
 
+// Weights that others read too would be stored twice.
+static bool reads_alone(const Crop *c, ValueId v)
+{
+    return c->uses.first[v + 1] - c->uses.first[v] == 1;
+}
+
 static void collect(void *context, NodeId id)
 {
     Crop *c = context;
     Window w;
-    if (read_window(c->m, node_at(c->m, id), &w))
+    const Node *n = node_at(c->m, id);
+    if (read_window(c->m, n, &w) && reads_alone(c, n->in[w.w]))
         vec_push(c->scratch, &c->found, id);
 }
 
@@ -252,6 +260,7 @@ bool pass_crop_windows(Model *m, PassContext *context)
 {
     (void)context;
     Crop c = {.m = m, .scratch = arena_new()};
+    c.uses = uses_of(m, c.scratch);
     graph_walk(m, m->main, collect, &c);
     if (c.found.len)
         c.builder = builder_of(m, c.scratch);
