@@ -258,7 +258,6 @@ static void rewrite(Crop *c, NodeId id)
 
 bool pass_crop_windows(Model *m, PassContext *context)
 {
-    (void)context;
     Crop c = {.m = m, .scratch = arena_new()};
     c.uses = uses_of(m, c.scratch);
     graph_walk(m, m->main, collect, &c);
