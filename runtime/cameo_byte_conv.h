@@ -110,13 +110,12 @@ static inline __attribute__((unused)) void cameo_byte_line(const cameo_conv *g,
 
 /* Planes from .. until of x with its border, of `channels` channels `channel` bytes apart; of
  * channels that there are not the last one stands, which meets weights of 0. zero: the byte that
- * counts as 0, before `flip`. Where there are near tiles, the least byte of each channel is
- * subtracted; it is kept behind all planes and CAMEO_CONV_SLACK words more, and behind these words
- * is what is greatest then. */
-static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *g, int64_t channels,
-                                                              int64_t channel, const void *bytes,
-                                                              int zero, int flip, void *words,
-                                                              int64_t from, int64_t until)
+ * counts as 0, before `flip`. tiled: window tiles read the copy. Where these are near ones, the
+ * least byte of each channel is subtracted; it is kept behind all planes and CAMEO_CONV_SLACK words
+ * more, and behind these words is what is greatest then. */
+static __attribute__((noinline, unused)) void
+cameo_byte_copy(const cameo_conv *g, int64_t channels, int64_t channel, const void *bytes, int zero,
+                int flip, void *words, int64_t from, int64_t until, int tiled)
 {
     const int64_t length = (cameo_conv_reach(g, 2) + g->stride[2] - 1) / g->stride[2];
     const unsigned char *x = bytes;
@@ -150,7 +149,10 @@ static __attribute__((noinline, unused)) void cameo_byte_copy(const cameo_conv *
 #ifdef CAMEO_NEAR
         const int64_t planes = (channels + 3) / 4;
         cameo_word *behind = (cameo_word *)words + planes * plane + CAMEO_CONV_SLACK + c / 4;
-        cameo_near_lower(to - plane, plane, behind, behind + planes);
+        if (tiled)
+            cameo_near_lower(to - plane, plane, behind, behind + planes);
+#else
+        (void)tiled;
 #endif
     }
     for (int64_t n = 0; n < CAMEO_CONV_SLACK && end == channels; n++)

@@ -336,9 +336,9 @@ void byte_conv_print_copy(Printer *p, const Conv *c, const char *x, const char *
                           const char *to)
 {
     const Bytes *b = c->bytes;
-    print_line(p, "cameo_byte_copy(&sizes, %s, %s, %s, (int)%s, %s, (void *)%s, %s, %s);",
+    print_line(p, "cameo_byte_copy(&sizes, %s, %s, %s, (int)%s, %s, (void *)%s, %s, %s, %d);",
                print_index_bare(p, b->channels), print_index_bare(p, c->channel), x, zero_of(p, b),
-               b->flip ? "0x80" : "0", bytes_name(p, c->padded), from, to);
+               b->flip ? "0x80" : "0", bytes_name(p, c->padded), from, to, b->squares.depth == 0);
 }
 
 const char *byte_conv_units(Printer *p, const Conv *c, const char *places)
