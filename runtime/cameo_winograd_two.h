@@ -113,7 +113,11 @@ static __attribute__((noinline, unused)) void cameo_two_tiles(const float *x, in
     float spare[CAMEO_TWO_SIDE * CAMEO_TWO_SIDE * CAMEO_LANES];
     for (int64_t c = low; c < high; c++, channel += g->channel) {
         float *const to = b->tiles + (c - b->first) * f->width;
-        int64_t count, made = 0;
+        /* products read whole vectors: those that tiles do not fill */
+        for (int64_t t = (b->t1 - b->t0) / CAMEO_LANES * CAMEO_LANES; t < read; t += CAMEO_LANES)
+            for (int i = 0; i < CAMEO_TWO_SIDE * CAMEO_TWO_SIDE; i++)
+                *(cameo_vec *)(to + i * f->place + t) = (cameo_vec){0};
+        int64_t count;
         for (int64_t t = b->t0; t < b->t1; t += count) {
             const int64_t row = t / f->across, first = t % f->across, left = f->across - first;
             count = left < b->t1 - t ? left : b->t1 - t;
@@ -126,12 +130,7 @@ static __attribute__((noinline, unused)) void cameo_two_tiles(const float *x, in
             for (int i = 0; !whole && i < CAMEO_TWO_SIDE * CAMEO_TWO_SIDE; i++)
                 memcpy(to + i * f->place + at, spare + (int64_t)i * CAMEO_LANES,
                        (size_t)room * sizeof *to);
-            made = at + CAMEO_LANES;
         }
-        /* products read whole vectors */
-        for (; made < read; made += CAMEO_LANES)
-            for (int i = 0; i < CAMEO_TWO_SIDE * CAMEO_TWO_SIDE; i++)
-                *(cameo_vec *)(to + i * f->place + made) = (cameo_vec){0};
     }
 }
 
