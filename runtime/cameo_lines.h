@@ -35,6 +35,13 @@ typedef struct cameo_line_block {
     int64_t at[CAMEO_WINOGRAD_K];
 } cameo_line_block;
 
+/* Elements of a channel of the copy: those that tiles of m places read, so that none is another
+ * channel's, nor what lies behind the last one. */
+static inline __attribute__((unused)) int64_t cameo_line_length(const cameo_conv *g, int64_t m)
+{
+    return (g->out[2] + m - 1) / m * m + CAMEO_LINE_PLACES - m;
+}
+
 /* most: tiles that a block may have, whole panels. */
 static inline __attribute__((unused)) void cameo_line_plan(const cameo_conv *g, int64_t m,
                                                            int64_t most, cameo_line *f)
@@ -43,7 +50,7 @@ static inline __attribute__((unused)) void cameo_line_plan(const cameo_conv *g, 
     const int64_t tiles = (g->out[2] + m - 1) / m, blocks = (tiles + most - 1) / most;
     const int64_t panels = blocks > 0 ? (tiles + blocks * PANEL - 1) / (blocks * PANEL) : 0;
     *f = (cameo_line){.g = g, .m = m, .tiles = tiles, .each = panels * PANEL, .blocks = blocks};
-    f->length = g->out[2] + g->taps[2] - 1;
+    f->length = cameo_line_length(g, m);
     f->place = g->channels * PANEL + CAMEO_LINE_GAP;
 }
 

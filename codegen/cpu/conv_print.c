@@ -427,6 +427,9 @@ void conv_print_copy(Printer *p, const Kernel *k, const Conv *c)
     conv_print_sizes(p, c, "sizes");
     if (c->bytes)
         byte_conv_print_copy(p, c, conv_image(p, c), "from", "to");
+    else if (c->line && c->tile)
+        print_line(p, "cameo_conv_copy(&sizes, %s, %s, cameo_line_length(&sizes, %lld), from, to);",
+                   conv_image(p, c), conv_buffer(p, c->padded), (long long)c->tile);
     else
         print_line(p, "cameo_conv_copy_share(&sizes, %s, %s, mode, from, to);", conv_image(p, c),
                    conv_buffer(p, c->padded));

@@ -7,6 +7,7 @@ enum {
     CONV_N = 192, // columns of a block; as in the runtime
     CONV_K = 256, // values of k
     SLACK = 64,
+    LINE_PLACES = 6, // elements of a tile of a line
     SHARED_ROWS = 32 // of y, from which on panels of x are made for several threads
 };
 
@@ -39,20 +40,29 @@ Index conv_macs(Polys *polys, const Conv *c)
     return poly_mul(polys, poly_mul(polys, conv_places(polys, c), c->rows), conv_depth(polys, c));
 }
 
+// Elements of a row of the copy along dim i; by tiles of a line those that its tiles read.
+static Index copied(Polys *polys, const Conv *c, uint32_t i)
+{
+    Index reach = poly_add_const(
+        polys,
+        poly_add(polys, poly_scale(polys, poly_add_const(polys, c->out[i], -1), c->stride[i]),
+                 poly_scale(polys, poly_add_const(polys, c->taps[i], -1), c->dilation[i])),
+        1);
+    if (i < c->rank - 1)
+        return reach;
+    if (c->line && c->tile) {
+        const Index tiles = poly_ceildiv(polys, c->out[i], poly_const(polys, c->tile));
+        return poly_add_const(polys, poly_scale(polys, tiles, c->tile), LINE_PLACES - c->tile);
+    }
+    return poly_scale(polys, poly_ceildiv(polys, reach, poly_const(polys, c->stride[i])),
+                      c->stride[i]);
+}
+
 Index conv_copy_size(Polys *polys, const Conv *c)
 {
     Index size = c->channels;
-    for (uint32_t i = 0; i < c->rank; i++) {
-        Index reach = poly_add_const(
-            polys,
-            poly_add(polys, poly_scale(polys, poly_add_const(polys, c->out[i], -1), c->stride[i]),
-                     poly_scale(polys, poly_add_const(polys, c->taps[i], -1), c->dilation[i])),
-            1);
-        if (i == c->rank - 1)
-            reach = poly_scale(polys, poly_ceildiv(polys, reach, poly_const(polys, c->stride[i])),
-                               c->stride[i]);
-        size = poly_mul(polys, size, poly_max(polys, reach, poly_const(polys, 0)));
-    }
+    for (uint32_t i = 0; i < c->rank; i++)
+        size = poly_mul(polys, size, poly_max(polys, copied(polys, c, i), poly_const(polys, 0)));
     return poly_add_const(polys, size, c->line ? 2 * SLACK : SLACK);
 }
 
