@@ -334,7 +334,7 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
-        const int few = width <= CAMEO_FEW && cameo_conv_ends_few(v);
+        const int few = n + width == n1 && width <= CAMEO_FEW && cameo_conv_ends_few(v);
         const int64_t joined = v->joined ? (width - 1) / v->out[2] * (v->at[1] - v->out[2]) : 0;
         const int64_t reach = few ? width : cameo_conv_lanes(width + joined, v->even);
         const int64_t from = i * v->at[0] + j * v->at[1] + at;
