@@ -234,10 +234,29 @@ static bool read_column(Reader *r, Processor *p)
     return true;
 }
 
-static bool is_one_of(double v, const char *list)
+// Of some columns few values are sizes that tiles can have, or an answer.
+typedef struct Choice {
+    const char *name;
+    double of[5];
+    const char *said;
+} Choice;
+
+static const Choice choices[] = {
+    {"lanes", {4, 8, 16}, "4, 8 or 16 are expected"},
+    {"rows", {0, 4, 8}, "4 or 8 are expected"}, // fewer have too few sums to hide what one takes
+    {"step", {0, 1, 2, 4, 8}, "1, 2, 4 or 8 are expected"},
+    {"deep", {0, 64, 96, 128, 256}, "64, 96, 128 or 256 are expected"},
+    {"squares", {0, 1}, "0 or 1 is expected"},
+    {"words", {0, 1}, "0 or 1 is expected"},
+    {"quotients", {0, 1, 2}, "0, 1 or 2 is expected"},
+    {"once", {0, 1, 2}, "0, 1 or 2 is expected"},
+};
+enum { NCHOICES = sizeof choices / sizeof *choices };
+
+static bool is_one_of(double v, const Choice *c)
 {
-    for (; *list; list++)
-        if (v == *list - '0')
+    for (int i = 0; i < (int)(sizeof c->of / sizeof *c->of); i++)
+        if (v == c->of[i])
             return true;
     return false;
 }
@@ -248,14 +267,9 @@ static bool check(Reader *r, Processor *p)
     for (int i = 0; i < NCOLUMNS; i++)
         if (!(*cell(p, &columns[i]) >= columns[i].least))
             return fail(r, str_printf(r->arena, "there is no .%s", columns[i].name).at);
-    if (p->lanes != 4 && p->lanes != 8 && p->lanes != 16)
-        return fail(r, "lanes: 4, 8 or 16 are expected");
-    if (!is_one_of(p->rows, "048")) // fewer have too few sums to hide what one takes
-        return fail(r, "rows: 4 or 8 are expected");
-    if (!is_one_of(p->step, "01248"))
-        return fail(r, "step: 1, 2, 4 or 8 are expected");
-    if (p->deep != 64 && p->deep != 96 && p->deep != 128 && p->deep != 256 && p->deep != 0)
-        return fail(r, "deep: 64, 96, 128 or 256 are expected");
+    for (int i = 0; i < NCHOICES; i++)
+        if (!is_one_of(*cell(p, column_named(choices[i].name)), &choices[i]))
+            return fail(r, str_printf(r->arena, "%s: %s", choices[i].name, choices[i].said).at);
     if (p->ahead != floor(p->ahead))
         return fail(r, "ahead: a whole number is expected");
     return true;

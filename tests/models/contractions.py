@@ -107,7 +107,8 @@ class Net(programs.Network):
         group = int(self.one_of(1, 1, 1, 2, 3, 5, 16))
         inside, outside = int(self.one_of(1, 1, 2, 3, 8, 17)), int(self.one_of(1, 1, 2, 3, 7, 8, 9, 20))
         if group == 1:
-            inside, outside = int(self.one_of(1, 3, 4, 16, 31, 64)), int(self.one_of(1, 5, 8, 12, 16, 30, 70))
+            some = lambda: self.random.integers(1, 98)
+            inside, outside = int(self.one_of(1, 3, 4, 16, 31, 64, some())), int(self.one_of(1, 5, 8, 12, 16, 30, 70, some()))
         elif self.random.integers(2):
             inside = outside = 1
         batch = int(self.one_of(1, 1, 1, 2, 3))

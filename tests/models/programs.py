@@ -13,6 +13,8 @@ import numpy as np
 import onnx
 from onnx import helper
 
+import rows
+
 X86 = platform.machine() in ("x86_64", "AMD64")
 
 
@@ -111,7 +113,21 @@ def arguments(programs, nodes):
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--first", type=int, default=0, help="the first program")
     p.add_argument("--variant", type=int, help="only this one")
+    p.add_argument("--rows", action="store_true", help="each for a target and a processor's row at random (rows.py)")
     return p.parse_args()
+
+
+def check_by_row(args, net, scratch, options, i, check):
+    """The check, for targets and by a row of the program's own (rows.py), which is printed where it fails."""
+    row = scratch / "row"
+    options, failed = rows.options(np.random.default_rng([args.seed, i, 1]), row, options), 1
+    try:
+        result = check(net, scratch, options)
+        failed = np.ravel(result)[-1]
+    finally:
+        if failed:
+            print(f"program {i}, {' '.join(options)}: {row.read_text()}", flush=True)
+    return result
 
 
 def in_turns(args, variants, draw, check):
@@ -123,5 +139,6 @@ def in_turns(args, variants, draw, check):
         kinds = variants(scratch)
         for i in range(args.first, args.first + args.programs):
             net = draw(np.random.default_rng([args.seed, i]), i)
-            total = total + check(net, scratch, kinds[(i if args.variant is None else args.variant) % len(kinds)])
+            options = kinds[(i if args.variant is None else args.variant) % len(kinds)]
+            total = total + (check_by_row(args, net, scratch, options, i, check) if args.rows else check(net, scratch, options))
     return total

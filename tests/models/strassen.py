@@ -103,7 +103,7 @@ def main():
     total, sevens, failures = programs.in_turns(args, variants, draw, check)
     print(f"{total} convolutions, {sevens} in seven products for eight, {failures} fail")
     lanes = programs.X86 and programs.has_flag("avx2")
-    return 1 if failures or (lanes and sevens < total // 4) else 0
+    return 1 if failures or (lanes and not args.rows and sevens < total // 4) else 0
 
 
 if __name__ == "__main__":

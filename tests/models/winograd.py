@@ -116,6 +116,8 @@ def compare(net, outputs, forms):
     failed, worst = 0, 0.0
     for output, got, (want, inside) in zip(net.outputs, outputs, net.wanted):
         form = forms.get(output.name, plain)
+        if form.get("form") == "terms" and not programs.has_flag("amx_bf16"):  # tiles of float32 instead
+            form = {**form, "error_rms": max(form["error_rms"], 2.0 ** -24 * (2 + inside ** 0.5))}
         scale = np.sqrt(np.mean(want ** 2))
         rms, most = np.sqrt(np.mean((got - want) ** 2)) / scale, np.max(np.abs(got - want)) / scale
         bound = form["error_rms"]
@@ -151,7 +153,7 @@ def main():
 
     total, tiled, failures = programs.in_turns(args, variants, draw, check)
     print(f"{total} convolutions, {tiled} by tiles, {failures} fail")
-    return 1 if failures or tiled < total // 2 else 0
+    return 1 if failures or not args.rows and tiled < total // 2 else 0
 
 
 if __name__ == "__main__":
