@@ -214,27 +214,52 @@ static void infer_deform_conv(Infer *s)
     infer_shape(s, 0, (uint32_t)x->rank, dims);
 }
 
-// x between its elements, linear in each dim, 0 outside; at[0], at[1] are given.
-static const Expr *sample(Lower *l, Tensor x, Index *at, const Expr **place, uint32_t r, DType t)
+// Tables of the 2^r elements of a plane around each place that the offsets give, and their weights,
+// times the mask: dims are the batch, groups of offsets, elements, those of the window and of y.
+static Taps deformed_taps(Lower *l, const Window *win, Tensor x, Tensor w, Tensor y)
 {
-    const Expr *sum = NULL;
-    for (uint32_t c = 0; c < 1u << r; c++) {
-        const Expr *weight = NULL, *where = NULL;
-        for (uint32_t k = 0; k < r; k++) {
-            const Expr *low = unary(l, U_FLOOR, place[k]), *f = sub(l, place[k], low);
-            const Expr *tap = c >> k & 1 ? add(l, low, one(l, t)) : low;
-            const Expr *w = c >> k & 1 ? f : sub(l, one(l, t), f);
-            const Expr *in =
-                and_(l, le(l, zero(l, t), tap), lt(l, tap, from_index(l, x.dims[k + 2], t)));
-            weight = weight ? mul(l, weight, w) : w;
-            where = both(l, where, in);
-            at[k + 2] = to_index(l, cast(l, DT_I64, tap));
-        }
-        const Expr *e = mul(l, weight, cast(l, t, load(l, x, at)));
-        e = select_(l, where, e, zero(l, t));
-        sum = sum ? add(l, sum, e) : e;
+    Tensor offset = input(l, 2), mask = input(l, 4);
+    uint32_t r = x.rank - 2;
+    Index groups = ix(l, node_int(l->n, "offset_group", 1));
+    Index dims[MAX_RANK] = {x.dims[0], groups, ix(l, 1 << r)}, o[MAX_RANK] = {0},
+          at[MAX_RANK] = {0};
+    const Expr *low[3], *part[3];
+    DType t = accumulator(x.dtype);
+    memcpy(dims + 3, w.dims + 2, r * sizeof *dims);
+    memcpy(dims + 3 + r, y.dims + 2, r * sizeof *dims);
+    Taps taps = taps_new(l, x, t, 3 + 2 * r, dims);
+    kernel(l, "deformed_places");
+    for (uint32_t i = 0; i < 3 + 2 * r; i++)
+        o[i] = i == 2 ? NULL : par(l, dims[i]);
+    Index tap = ix_add(l, ix_mul(l, o[1], ix_product(l, r, w.dims + 2)),
+                       ix_linear(l, r, w.dims + 2, o + 3));
+    at[0] = o[0];
+    memcpy(at + 2, o + 3 + r, r * sizeof *at);
+    for (uint32_t k = 0; k < r; k++) {
+        at[1] = ix_addc(l, ix_scale(l, tap, r), k);
+        const Expr *place = add(l, from_index(l, window_at(l, win, k, at[k + 2], o[k + 3]), t),
+                                cast(l, t, load(l, offset, at)));
+        low[k] = let(l, unary(l, U_FLOOR, let(l, place)));
+        part[k] = let(l, sub(l, place, low[k]));
     }
-    return sum;
+    at[1] = tap;
+    const Expr *scale = mask.buffer ? let(l, cast(l, t, load(l, mask, at))) : NULL;
+    for (uint32_t c = 0; c < 1u << r; c++) {
+        const Expr *weight = scale, *where = NULL;
+        Index in_plane[3];
+        for (uint32_t k = 0; k < r; k++) {
+            const Expr *e = c >> k & 1 ? add(l, low[k], one(l, t)) : low[k];
+            const Expr *own = c >> k & 1 ? part[k] : sub(l, one(l, t), part[k]);
+            weight = weight ? mul(l, weight, own) : own;
+            where = both(l, where, and_(l, le(l, zero(l, t), e),
+                                        lt(l, e, from_index(l, x.dims[k + 2], t))));
+            in_plane[k] = to_index(l, cast(l, DT_I64, e));
+        }
+        o[2] = ix(l, c);
+        taps_store(l, &taps, o, in_plane, where, weight);
+    }
+    kernel_end(l);
+    return taps;
 }
 
 static bool deform_fits(Lower *l, Tensor x, Tensor w, int64_t group, int64_t offset_group,
@@ -264,45 +289,66 @@ static bool deform_fits(Lower *l, Tensor x, Tensor w, int64_t group, int64_t off
     return true;
 }
 
-// Conv whose taps are moved by offsets and scaled by a mask. Spec: DeformConv-19.
+// What a convolution's windows see at the places that offsets give: dims are x's batch, channels
+// with the places of the window, those of y.
+static Tensor deformed(Lower *l, const Window *win, Tensor x, Tensor w, Tensor y)
+{
+    uint32_t r = x.rank - 2;
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, own[MAX_RANK] = {0};
+    DType t = accumulator(x.dtype);
+    Taps taps = deformed_taps(l, win, x, w, y);
+    Index window = ix_product(l, r, w.dims + 2), dims[MAX_RANK] = {x.dims[0]};
+    dims[1] = ix_mul(l, x.dims[1], window);
+    memcpy(dims + 2, y.dims + 2, r * sizeof *dims);
+    Tensor seen = temp(l, "deformed", t, 2 + r, dims);
+    kernel(l, "deformed");
+    o[0] = par(l, dims[0]);
+    own[0] = par(l, x.dims[1]);
+    for (uint32_t k = 0; k < r; k++)
+        own[k + 1] = par(l, w.dims[k + 2]);
+    for (uint32_t k = 0; k < r; k++)
+        o[k + 2] = par(l, y.dims[k + 2]);
+    o[1] = ix_add(l, ix_mul(l, own[0], window), ix_linear(l, r, w.dims + 2, own + 1));
+    at[0] = o[0];
+    at[1] = ix_div(l, own[0], ix_div(l, x.dims[1], taps.place.dims[1]));
+    memcpy(at + 3, own + 1, r * sizeof *at);
+    memcpy(at + 3 + r, o + 2, r * sizeof *at);
+    const Expr *sum = NULL;
+    for (uint32_t c = 0; c < 1u << r; c++) {
+        at[2] = ix(l, c);
+        const Expr *e = taps_load(l, &taps, at, o[0], own[0], t);
+        sum = sum ? add(l, sum, e) : e;
+    }
+    store(l, seen, o, sum);
+    kernel_end(l);
+    return seen;
+}
+
+// Conv whose taps are moved by offsets and scaled by a mask: what they see is found once, for all
+// rows of the product with the weights. Spec: DeformConv-19.
 static void lower_deform_conv(Lower *l)
 {
-    Tensor x = input(l, 0), w = input(l, 1), offset = input(l, 2), mask = input(l, 4),
-           y = output(l, 0);
+    Tensor x = input(l, 0), w = input(l, 1), y = output(l, 0);
     int64_t group = node_int(l->n, "group", 1), moved = node_int(l->n, "offset_group", 1);
     uint32_t r = x.rank - 2;
-    Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, xat[MAX_RANK] = {0}, wat[MAX_RANK] = {0},
-          tat[MAX_RANK] = {0};
-    const Expr *place[3];
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, wat[MAX_RANK] = {0};
     Window win;
     const char *fault;
     DType t = accumulator(x.dtype);
     if (!deform_fits(l, x, w, group, moved, y.dims, r) ||
         !window_of(l->polys, l->n, r, x.dims + 2, w.dims + 2, &win, &fault))
         return;
+    Tensor seen = deformed(l, &win, x, w, y);
     kernel(l, "deform_conv");
     par_all(l, y, o);
-    Index each = ix_div(l, w.dims[0], ix(l, group));
-    for (uint32_t k = 0; k <= r; k++)
-        vars[k] = red(l, w.dims[k + 1]);
-    xat[0] = o[0];
-    xat[1] = ix_add(l, ix_mul(l, ix_div(l, o[1], each), w.dims[1]), vars[0]);
-    Index in_group = ix_div(l, xat[1], ix_div(l, x.dims[1], ix(l, moved)));
-    Index tap = ix_add(l, ix_mul(l, in_group, ix_product(l, r, w.dims + 2)),
-                       ix_linear(l, r, w.dims + 2, vars + 1));
-    memcpy(tat, o, sizeof tat);
-    for (uint32_t k = 0; k < r; k++) {
-        tat[1] = ix_addc(l, ix_scale(l, tap, r), k);
-        place[k] = add(l, from_index(l, window_at(l, &win, k, o[k + 2], vars[k + 1]), t),
-                       cast(l, t, load(l, offset, tat)));
-    }
+    Index each = ix_div(l, w.dims[0], ix(l, group)), taps = ix_product(l, r + 1, w.dims + 1);
+    Index k = red(l, taps);
     wat[0] = o[1];
-    memcpy(wat + 1, vars, (r + 1) * sizeof *wat);
-    const Expr *e = mul(l, sample(l, x, xat, place, r, t), cast(l, t, load(l, w, wat)));
-    tat[1] = tap;
-    if (mask.buffer)
-        e = mul(l, e, cast(l, t, load(l, mask, tat)));
-    e = reduce_add(l, r + 1, vars, NULL, e);
+    ix_delinear(l, k, r + 1, w.dims + 1, wat + 1);
+    memcpy(at, o, sizeof at);
+    at[1] = ix_add(l, ix_mul(l, ix_div(l, o[1], each), taps), k);
+    const Expr *e = mul(l, load(l, seen, at), cast(l, t, load(l, w, wat)));
+    e = reduce_add(l, 1, &k, NULL, e);
     if (has_input(l, 3))
         e = add(l, e, cast(l, t, load(l, input(l, 3), o + 1)));
     store(l, y, o, cast(l, y.dtype, e));

@@ -32,6 +32,22 @@ typedef const Expr *(*PlaceBefore)(Lower *l, void *context, const Expr *i, const
 void sort_places(Lower *l, Tensor order, Tensor spare, const Expr *n, PlaceBefore before,
                  void *context);
 
+// Elements of x's planes (all dims but the first two), named by tables: where in the plane each is,
+// and its weight where there are weights.
+typedef struct Taps {
+    Tensor x, place, weight;
+    Index plane; // elements of a plane
+    bool none;   // some name none
+} Taps;
+// Tables of these dims. No kernel may be open. weight: DT_NONE for none.
+Taps taps_new(Lower *l, Tensor x, DType weight, uint32_t rank, const Index *dims);
+// Fills a place of the tables: the element at in_plane, or none unless `where` (NULL: always).
+void taps_store(Lower *l, Taps *t, const Index *at, const Index *in_plane, const Expr *where,
+                const Expr *weight);
+// What a place of the tables names in a channel, times its weight; 0 where it names none.
+const Expr *taps_load(Lower *l, const Taps *t, const Index *at, Index batch, Index channel,
+                      DType as);
+
 // y = x in y's dtype, strings too.
 void cast_tensor(Lower *l, Tensor y, Tensor x, bool saturate);
 

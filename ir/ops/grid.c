@@ -201,12 +201,52 @@ static Index tap_index(Lower *l, const Grid *g, const Expr *place, Index n, cons
     return to_index(l, let(l, max_(l, z, min_(l, i, last))));
 }
 
+// The elements of a plane of x that each place of y sums, `all` of them.
+static Taps grid_taps(Lower *l, const Grid *g, Tensor x, Tensor grid, Tensor y, uint32_t all)
+{
+    Index dims[MAX_RANK] = {x.dims[0], ix(l, all)}, o[MAX_RANK] = {0}, at[MAX_RANK] = {0},
+          tap[MAX_SPATIAL][MAX_TAPS] = {0};
+    const Expr *weight[MAX_SPATIAL][MAX_TAPS], *guard[MAX_SPATIAL][MAX_TAPS] = {{NULL}};
+    memcpy(dims + 2, y.dims + 2, g->rank * sizeof *dims);
+    Taps taps = taps_new(l, x, g->mode == GRID_NEAREST ? DT_NONE : g->t, g->rank + 2, dims);
+    kernel(l, "grid_places");
+    for (uint32_t i = 0; i < y.rank; i++)
+        o[i] = i == 1 ? NULL : par(l, y.dims[i]);
+    at[0] = o[0];
+    memcpy(at + 1, o + 2, g->rank * sizeof *at);
+    for (uint32_t i = 0; i < g->rank; i++) {
+        at[g->rank + 1] = ix(l, g->rank - 1 - i);
+        const Expr *place = grid_place(l, g, cast(l, g->t, load(l, grid, at)), x.dims[i + 2]);
+        const Expr *floor_ = g->mode == GRID_NEAREST ? place : let(l, unary(l, U_FLOOR, place));
+        const Expr *f = let(l, sub(l, place, floor_));
+        for (uint32_t k = 0; k < g->taps; k++) {
+            double shift = (double)k - (g->mode == GRID_CUBIC);
+            weight[i][k] = tap_weight(l, g, k, f);
+            tap[i][k] = tap_index(l, g, add(l, floor_, num(l, g->t, shift)), x.dims[i + 2],
+                                  &guard[i][k]);
+        }
+    }
+    for (uint32_t c = 0; c < all; c++) {
+        const Expr *where = NULL, *w = NULL;
+        uint32_t rest = c;
+        for (uint32_t i = 0; i < g->rank; i++, rest /= g->taps) {
+            uint32_t k = rest % g->taps;
+            at[i] = tap[i][k];
+            where = both(l, where, guard[i][k]);
+            w = !weight[i][k] ? w : w ? mul(l, w, weight[i][k]) : weight[i][k];
+        }
+        o[1] = ix(l, c);
+        taps_store(l, &taps, o, at, where, w);
+    }
+    kernel_end(l);
+    return taps;
+}
+
 static void lower_grid_sample(Lower *l)
 {
     Tensor x = input(l, 0), grid = input(l, 1), y = output(l, 0);
     Grid g = {.rank = x.rank - 2};
-    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, tap[MAX_SPATIAL][MAX_TAPS] = {0};
-    const Expr *weight[MAX_SPATIAL][MAX_TAPS], *guard[MAX_SPATIAL][MAX_TAPS] = {{NULL}};
+    Index o[MAX_RANK] = {0};
     if (!grid_of(l->n, &g) || g.rank > MAX_SPATIAL) {
         not_supported(l, "GridSample with this mode, padding_mode or rank");
         return;
@@ -220,40 +260,19 @@ static void lower_grid_sample(Lower *l)
     bool wide = x.dtype == DT_F64 || x.dtype == DT_C128 || grid.dtype == DT_F64;
     g.t = wide ? DT_F64 : DT_F32;
     DType sum_of = dtype_is_complex(x.dtype) ? x.dtype : g.t;
-    kernel(l, "grid_sample");
-    for (uint32_t i = 0; i < y.rank; i++) // all channels read at the same places
-        o[i] = i == 1 ? NULL : par(l, y.dims[i]);
-    at[0] = o[0];
-    memcpy(at + 1, o + 2, g.rank * sizeof *at);
-    for (uint32_t i = 0; i < g.rank; i++) {
-        at[g.rank + 1] = ix(l, g.rank - 1 - i);
-        const Expr *place = grid_place(l, &g, cast(l, g.t, load(l, grid, at)), x.dims[i + 2]);
-        const Expr *floor_ = g.mode == GRID_NEAREST ? place : let(l, unary(l, U_FLOOR, place));
-        const Expr *f = let(l, sub(l, place, floor_));
-        for (uint32_t k = 0; k < g.taps; k++) {
-            double shift = (double)k - (g.mode == GRID_CUBIC);
-            weight[i][k] = tap_weight(l, &g, k, f);
-            tap[i][k] =
-                tap_index(l, &g, add(l, floor_, num(l, g.t, shift)), x.dims[i + 2], &guard[i][k]);
-        }
-    }
-    const Expr *sum = NULL;
+    bool weighs = g.mode != GRID_NEAREST;
     uint32_t all = 1;
     for (uint32_t i = 0; i < g.rank; i++)
         all *= g.taps;
-    at[1] = o[1] = par(l, y.dims[1]);
+    Taps taps = grid_taps(l, &g, x, grid, y, all);
+    kernel(l, "grid_sample");
+    par_all(l, y, o);
+    Index from[MAX_RANK] = {o[0]};
+    memcpy(from + 2, o + 2, g.rank * sizeof *from);
+    const Expr *sum = NULL;
     for (uint32_t c = 0; c < all; c++) {
-        const Expr *where = NULL, *w = NULL;
-        uint32_t rest = c;
-        for (uint32_t i = 0; i < g.rank; i++, rest /= g.taps) {
-            uint32_t k = rest % g.taps;
-            at[i + 2] = tap[i][k];
-            where = both(l, where, guard[i][k]);
-            w = !weight[i][k] ? w : w ? mul(l, w, weight[i][k]) : weight[i][k];
-        }
-        const Expr *v = load(l, x, at);
-        v = where ? select_(l, where, v, zero(l, x.dtype)) : v;
-        v = w ? mul(l, cast(l, sum_of, v), cast(l, sum_of, w)) : v;
+        from[1] = ix(l, c);
+        const Expr *v = taps_load(l, &taps, from, o[0], o[1], weighs ? sum_of : x.dtype);
         sum = sum ? add(l, sum, v) : v;
     }
     store(l, y, o, cast(l, y.dtype, sum));
@@ -279,14 +298,14 @@ static void infer_roi_align(Infer *s)
 // One direction of a region's sampling: the taps below and above the sample, and how far from the
 // lower.
 typedef struct RoiAxis {
-    const Expr *sample, *ok, *fraction;
-    Index count, low, high; // count: samples in a bin
+    const Expr *ok, *fraction;
+    Index sample, count, low, high; // count: samples in a bin
 } RoiAxis;
 
 // Bin b of `bins`, along a dim of x of size n; column: where rois hold the start, column + 2: the
-// end.
+// end. sample: which of the bin's, NULL for all of them, as a reduction has them.
 static RoiAxis roi_axis(Lower *l, Tensor rois, Index roi, uint32_t column, Index b, int64_t bins,
-                        Index n, DType t)
+                        Index n, DType t, Index sample)
 {
     RoiAxis a;
     Str mode = node_str(l->n, "coordinate_transformation_mode", "output_half_pixel");
@@ -307,8 +326,7 @@ static RoiAxis roi_axis(Lower *l, Tensor rois, Index roi, uint32_t column, Index
         const Expr *c = cast(l, DT_I64, unary(l, U_CEIL, bin));
         a.count = to_index(l, let(l, max_(l, c, zero(l, DT_I64))));
     }
-    Index i = red(l, a.count);
-    a.sample = expr_index(l->module, i);
+    Index i = a.sample = sample ? sample : red(l, a.count);
     const Expr *part =
         div_(l, add(l, from_index(l, i, t), num(l, t, 0.5)), from_index(l, a.count, t));
     const Expr *p = add(l, end_[0], mul(l, add(l, from_index(l, b, t), part), bin));
@@ -323,6 +341,93 @@ static RoiAxis roi_axis(Lower *l, Tensor rois, Index roi, uint32_t column, Index
     return a;
 }
 
+// Samples of y's place o in both directions.
+static void roi_axes(Lower *l, Tensor x, Tensor y, const Index *o, const Index *sample, RoiAxis *r)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t bins = 1;
+        poly_is_const(y.dims[i + 2], &bins);
+        r[i] = roi_axis(l, input(l, 1), o[0], 1 - i, o[i + 2], bins, x.dims[i + 2],
+                        accumulator(x.dtype), sample ? sample[i] : NULL);
+    }
+}
+
+// A corner of a sample: where it is in a plane of x, and its weight.
+static const Expr *roi_corner(Lower *l, const RoiAxis *r, uint32_t corner, DType t, Index *at)
+{
+    const Expr *w[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        bool high = i ? corner & 1 : corner >> 1;
+        at[i] = high ? r[i].high : r[i].low;
+        w[i] = high ? r[i].fraction : sub(l, one(l, t), r[i].fraction);
+    }
+    return mul(l, w[0], w[1]);
+}
+
+enum { TABLED_SAMPLES = 4 }; // in a direction: more are loops
+
+// Sum or maximum of the corners of a few samples: they are found once for all channels. o: of y.
+static const Expr *roi_by_tables(Lower *l, Tensor x, Tensor y, int64_t ratio, ReduceOp op, Index *o)
+{
+    DType t = accumulator(x.dtype);
+    int64_t corners = 4 * ratio * ratio;
+    Index bins = ix_product(l, 2, y.dims + 2), dims[3] = {y.dims[0], ix(l, corners), bins}, at[2],
+          tap[3], sample[2];
+    Taps taps = taps_new(l, x, t, 3, dims);
+    kernel(l, "roi_places");
+    o[0] = tap[0] = par(l, y.dims[0]);
+    sample[0] = par(l, ix(l, ratio));
+    sample[1] = par(l, ix(l, ratio));
+    o[2] = par(l, y.dims[2]);
+    o[3] = par(l, y.dims[3]);
+    tap[2] = ix_linear(l, 2, y.dims + 2, o + 2);
+    RoiAxis r[2];
+    roi_axes(l, x, y, o, sample, r);
+    Index nth = ix_add(l, ix_scale(l, sample[0], ratio), sample[1]);
+    for (uint32_t c = 0; c < 4; c++) {
+        const Expr *w = roi_corner(l, r, c, t, at);
+        tap[1] = ix_addc(l, ix_scale(l, nth, 4), c);
+        taps_store(l, &taps, tap, at, and_(l, r[0].ok, r[1].ok), w);
+    }
+    kernel_end(l);
+    kernel(l, "roi_align");
+    o[0] = tap[0] = par(l, y.dims[0]);
+    o[1] = par(l, y.dims[1]);
+    tap[2] = par(l, bins); // of both directions, so that there are neighbours enough
+    ix_delinear(l, tap[2], 2, y.dims + 2, o + 2);
+    Index batch = to_index(l, load(l, input(l, 2), o));
+    const Expr *all = NULL;
+    for (int64_t c = 0; c < corners; c++) {
+        tap[1] = ix(l, c);
+        const Expr *e = taps_load(l, &taps, tap, batch, o[1], t);
+        all = !all ? e : op == R_MAX ? max_(l, all, e) : add(l, all, e);
+    }
+    return all;
+}
+
+// The same where regions say how many samples their bins have; count: the number of them.
+static const Expr *roi_by_regions(Lower *l, Tensor x, Tensor y, ReduceOp op, Index *o, Index *count)
+{
+    DType t = accumulator(x.dtype);
+    Index at[4] = {0};
+    const Expr *e = NULL;
+    RoiAxis r[2];
+    kernel(l, "roi_align");
+    par_all(l, y, o);
+    roi_axes(l, x, y, o, NULL, r);
+    at[0] = to_index(l, load(l, input(l, 2), o));
+    at[1] = o[1];
+    for (uint32_t c = 0; c < 4; c++) {
+        const Expr *w = roi_corner(l, r, c, t, at + 2), *corner;
+        corner = mul(l, w, cast(l, t, load(l, x, at)));
+        e = !e ? corner : op == R_MAX ? max_(l, e, corner) : add(l, e, corner);
+    }
+    e = select_(l, and_(l, r[0].ok, r[1].ok), e, zero(l, t));
+    Index vars[2] = {r[0].sample, r[1].sample};
+    *count = ix_mul(l, r[0].count, r[1].count);
+    return reduce(l, op, 2, vars, NULL, e);
+}
+
 // The mean (or the greatest weighted corner) of bilinear samples in each bin. Spec:
 // RoiAlign-10, 16.
 static void lower_roi_align(Lower *l)
@@ -330,8 +435,10 @@ static void lower_roi_align(Lower *l)
     Tensor x = input(l, 0), rois = input(l, 1), batch = input(l, 2), y = output(l, 0);
     Str mode = node_str(l->n, "mode", "avg");
     bool greatest = str_is(mode, "max");
+    int64_t ratio = node_int(l->n, "sampling_ratio", 0);
+    ReduceOp op = greatest ? R_MAX : R_ADD;
     DType t = accumulator(x.dtype);
-    Index o[4] = {0}, at[4] = {0};
+    Index o[4] = {0}, count = ix(l, ratio * ratio);
     if (!greatest && !str_is(mode, "avg")) {
         not_supported(l, "RoiAlign with this mode");
         return;
@@ -346,31 +453,9 @@ static void lower_roi_align(Lower *l)
           "RoiAlign: a batch index is out of range");
     check(l, index_eq(l, batch.dims[0], rois.dims[0]),
           "RoiAlign: there are not as many batch indices as regions");
-    kernel(l, "roi_align");
-    par_all(l, y, o);
-    RoiAxis r[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        int64_t bins = 1;
-        poly_is_const(y.dims[i + 2], &bins);
-        r[i] = roi_axis(l, rois, o[0], 1 - i, o[i + 2], bins, x.dims[i + 2], t);
-    }
-    at[0] = to_index(l, load(l, batch, o));
-    at[1] = o[1];
-    const Expr *e = NULL;
-    for (uint32_t c = 0; c < 4; c++) {
-        const Expr *w[2];
-        for (uint32_t i = 0; i < 2; i++) {
-            bool high = i ? c & 1 : c >> 1;
-            at[i + 2] = high ? r[i].high : r[i].low;
-            w[i] = high ? r[i].fraction : sub(l, one(l, t), r[i].fraction);
-        }
-        const Expr *corner = mul(l, mul(l, w[0], w[1]), cast(l, t, load(l, x, at)));
-        e = !e ? corner : greatest ? max_(l, e, corner) : add(l, e, corner);
-    }
-    e = select_(l, and_(l, r[0].ok, r[1].ok), e, zero(l, t));
-    Index vars[2] = {r[0].sample->index, r[1].sample->index};
-    e = reduce(l, greatest ? R_MAX : R_ADD, 2, vars, NULL, e);
-    Index count = ix_mul(l, r[0].count, r[1].count);
+    bool few = ratio > 0 && ratio <= TABLED_SAMPLES;
+    const Expr *e = few ? roi_by_tables(l, x, y, ratio, op, o)
+                        : roi_by_regions(l, x, y, op, o, &count);
     if (greatest)
         e = select_(l, index_eq(l, count, ix(l, 0)), zero(l, t), e);
     else

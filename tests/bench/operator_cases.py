@@ -248,6 +248,11 @@ def windows():
     grid = between(-1, 1, 1, 64, 64, 2)
     for mode in "linear nearest cubic".split():
         yield Case(mode, "GridSample", x, grid, mode=mode)
+    offsets, mask = normal(1, 18, 28, 28), positive(1, 9, 28, 28)
+    yield Case("3x3", "DeformConv", normal(1, 64, 28, 28), K(normal(64, 64, 3, 3)), offsets, K(normal(64)), mask, pads=[1] * 4)
+    corners = between(0, 30, 100, 2)
+    yield Case("many channels", "RoiAlign", normal(1, 256, 50, 50), np.concatenate([corners, corners + 15], 1),
+               np.zeros(100, np.int64), output_height=7, output_width=7, sampling_ratio=2, opset=16)
     yield Case("image", "AffineGrid", normal(1, 2, 3), ints(1, 3, 224, 224))
     yield Case("3x3", "Col2Im", normal(1, 16 * 9, 62 * 62), ints(64, 64), ints(3, 3))
 
