@@ -55,47 +55,88 @@ static const Expr *overlaps(Lower *l, const Box *a, const Box *b, const Expr *th
     return and_(l, lt(l, z, together), lt(l, threshold, div_(l, common, together)));
 }
 
-typedef struct Scores {
-    Tensor scores;
-    Index batch, class;
-} Scores;
-
-static const Expr *score_of(Lower *l, const Scores *s, const Expr *box)
-{
-    Index at[3] = {s->batch, s->class, to_index(l, box)};
-    return load(l, s->scores, at);
-}
-
-// The better score first, NaN before all.
-static const Expr *scores_better(Lower *l, void *context, const Expr *i, const Expr *j)
-{
-    const Expr *a = let(l, score_of(l, context, i)), *b = let(l, score_of(l, context, j));
-    return or_(l, lt(l, b, a), and_(l, unary(l, U_ISNAN, a), not_(l, unary(l, U_ISNAN, b))));
-}
-
-// What a selection works on: boxes in the order of their scores, what is picked of all classes.
+// What a selection works on: candidates and their scores, a heap whose first is the best; what is
+// picked of all classes.
 typedef struct Picks {
-    Tensor order, spare, picked, count;
+    Tensor heap, keys, picked, count;
     bool center;
 } Picks;
 
-// The boxes whose score is above the threshold, sorted; how many there are.
-static const Expr *sort_candidates(Lower *l, const Picks *p, Scores *s)
+// A candidate: a box and its score.
+typedef struct Candidate {
+    const Expr *box, *score;
+} Candidate;
+
+static Candidate candidate_at(Lower *l, const Picks *p, const Expr *i)
 {
-    LocalId fits = row(l, DT_I64, 0, NULL);
+    Index at = to_index(l, i);
+    return (Candidate){let(l, load(l, p->heap, &at)), let(l, load(l, p->keys, &at))};
+}
+
+static void put_candidate(Lower *l, const Picks *p, const Expr *i, Candidate c)
+{
+    Index at = to_index(l, i);
+    store(l, p->heap, &at, c.box);
+    store(l, p->keys, &at, c.score);
+}
+
+// The better score first, NaN before all, the first box of those alike.
+static const Expr *better(Lower *l, Candidate a, Candidate b)
+{
+    const Expr *a_nan = unary(l, U_ISNAN, a.score), *b_nan = unary(l, U_ISNAN, b.score);
+    const Expr *alike = or_(l, eq(l, a.score, b.score), and_(l, a_nan, b_nan));
+    const Expr *above = or_(l, lt(l, b.score, a.score), and_(l, a_nan, not_(l, b_nan)));
+    return or_(l, above, and_(l, alike, lt(l, a.box, b.box)));
+}
+
+// Puts c where place i of a heap of n is free: what is better moves up.
+static void sift(Lower *l, const Picks *p, const Expr *i, const Expr *n, Candidate c)
+{
+    const Expr *step = one(l, DT_I64);
+    LocalId hole = row(l, DT_I64, 0, NULL), child = row(l, DT_I64, 0, NULL);
+    set(l, hole, NULL, i);
+    set(l, child, NULL, add(l, add(l, i, i), step));
+    while_(l, lt(l, get(l, child, NULL), n));
+    const Expr *left = let(l, get(l, child, NULL));
+    const Expr *right = let(l, min_(l, add(l, left, step), sub(l, n, step)));
+    Candidate a = candidate_at(l, p, left), b = candidate_at(l, p, right);
+    const Expr *second = let(l, better(l, b, a)), *up = let(l, select_(l, second, right, left));
+    a.box = let(l, select_(l, second, b.box, a.box));
+    a.score = let(l, select_(l, second, b.score, a.score));
+    if_(l, better(l, a, c));
+    put_candidate(l, p, get(l, hole, NULL), a);
+    set(l, hole, NULL, up);
+    set(l, child, NULL, add(l, add(l, up, up), step));
+    else_(l);
+    set(l, child, NULL, n);
+    end(l);
+    end(l);
+    put_candidate(l, p, get(l, hole, NULL), c);
+}
+
+// The boxes whose score is above the threshold, as a heap; how many there are. Of a detector's
+// thousands few are picked, and what is worse than the last of them is never brought in order.
+static const Expr *heap_candidates(Lower *l, const Picks *p, Index batch, Index class)
+{
+    Tensor scores = input(l, 1);
+    LocalId fits = row(l, DT_I64, 0, NULL), next = row(l, DT_I64, 0, NULL);
     set(l, fits, NULL, zero(l, DT_I64));
-    Index i = seq(l, s->scores.dims[2]);
-    const Expr *own = expr_index(l->module, i), *n = let(l, get(l, fits, NULL));
+    Index at[3] = {batch, class, seq(l, scores.dims[2])};
+    const Expr *n = let(l, get(l, fits, NULL)), *score = load(l, scores, at);
     if (has_input(l, 4))
-        if_(l, lt(l, scalar_or(l, 4, s->scores.dtype, 0), score_of(l, s, own)));
-    Index at = to_index(l, n);
-    store(l, p->order, &at, own);
+        if_(l, lt(l, scalar_or(l, 4, scores.dtype, 0), score));
+    put_candidate(l, p, n, (Candidate){expr_index(l->module, at[2]), score});
     set(l, fits, NULL, add(l, n, one(l, DT_I64)));
     if (has_input(l, 4))
         end(l);
     end(l);
     n = let(l, get(l, fits, NULL));
-    sort_places(l, p->order, p->spare, n, scores_better, s);
+    set(l, next, NULL, div_(l, n, int_(l, DT_I64, 2)));
+    while_(l, lt(l, zero(l, DT_I64), get(l, next, NULL)));
+    const Expr *i = let(l, sub(l, get(l, next, NULL), one(l, DT_I64)));
+    sift(l, p, i, n, candidate_at(l, p, i));
+    set(l, next, NULL, i);
+    end(l);
     return n;
 }
 
@@ -103,18 +144,20 @@ static const Expr *sort_candidates(Lower *l, const Picks *p, Scores *s)
 static void select_boxes(Lower *l, const Picks *p, Index batch, Index class)
 {
     Tensor boxes = input(l, 0);
-    Scores s = {input(l, 1), batch, class};
     Index zero_at[1] = {ix(l, 0)};
     const Expr *iou = let(l, scalar_or(l, 3, boxes.dtype, 0)), *step = one(l, DT_I64);
     const Expr *most = let(l, scalar_or(l, 2, DT_I64, 0)), *none = zero(l, DT_I64);
-    const Expr *n = sort_candidates(l, p, &s), *start = let(l, load(l, p->count, zero_at));
-    LocalId taken = row(l, DT_I64, 0, NULL), next = row(l, DT_I64, 0, NULL),
+    const Expr *all = heap_candidates(l, p, batch, class),
+               *start = let(l, load(l, p->count, zero_at));
+    LocalId taken = row(l, DT_I64, 0, NULL), left = row(l, DT_I64, 0, NULL),
             other = row(l, DT_I64, 0, NULL);
     set(l, taken, NULL, none);
-    set(l, next, NULL, none);
-    while_(l, and_(l, lt(l, get(l, next, NULL), n), lt(l, get(l, taken, NULL), most)));
-    Index at = to_index(l, get(l, next, NULL));
-    const Expr *own = let(l, load(l, p->order, &at)), *so_far = let(l, get(l, taken, NULL));
+    set(l, left, NULL, all);
+    while_(l, and_(l, lt(l, none, get(l, left, NULL)), lt(l, get(l, taken, NULL), most)));
+    const Expr *own = candidate_at(l, p, none).box, *so_far = let(l, get(l, taken, NULL));
+    const Expr *rest = let(l, sub(l, get(l, left, NULL), step));
+    set(l, left, NULL, rest);
+    sift(l, p, none, rest, candidate_at(l, p, rest));
     Box candidate = box_of(l, boxes, batch, to_index(l, own), p->center);
     set(l, other, NULL, none);
     while_(l, lt(l, get(l, other, NULL), so_far)); // beyond so_far where one overlaps
@@ -134,7 +177,6 @@ static void select_boxes(Lower *l, const Picks *p, Index batch, Index class)
     }
     set(l, taken, NULL, add(l, so_far, step));
     end(l);
-    set(l, next, NULL, add(l, get(l, next, NULL), step));
     end(l);
     store(l, p->count, zero_at, add(l, start, get(l, taken, NULL)));
 }
@@ -159,8 +201,8 @@ static void lower_nms(Lower *l)
                   "NonMaxSuppression: an operand is empty");
     Index all[2] = {ix_product(l, 3, scores.dims), ix(l, 3)};
     Tensor picked = temp(l, "picked", DT_I64, 2, all), count = temp(l, "count", DT_I64, 1, one_dim);
-    Picks p = {temp(l, "order", DT_I64, 1, boxes.dims + 1),
-               temp(l, "spare", DT_I64, 1, boxes.dims + 1), picked, count,
+    Picks p = {temp(l, "heap", DT_I64, 1, boxes.dims + 1),
+               temp(l, "keys", scores.dtype, 1, boxes.dims + 1), picked, count,
                node_int(l->n, "center_point_box", 0) != 0};
     kernel(l, "non_max_suppression");
     store(l, count, zero_at, zero(l, DT_I64));

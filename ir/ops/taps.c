@@ -1,4 +1,5 @@
-// Elements that tables name: what is sampled at places that are data is found once for all channels.
+// Elements that tables name: what is sampled at places that are data is found once for all
+// channels.
 //
 // Places and weights do not depend on the channel. Tables of them, as wide as the output, leave of
 // each channel loads, products and sums whose neighbours are neighbours in the tables and in y.
@@ -35,7 +36,8 @@ void taps_store(Lower *l, Taps *t, const Index *at, const Index *in_plane, const
         store(l, t->weight, at, weight);
 }
 
-const Expr *taps_load(Lower *l, const Taps *t, const Index *at, Index batch, Index channel, DType as)
+const Expr *taps_load(Lower *l, const Taps *t, const Index *at, Index batch, Index channel,
+                      DType as)
 {
     Index from[MAX_RANK] = {batch, channel};
     DType pt = t->place.dtype;

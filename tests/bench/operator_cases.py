@@ -330,6 +330,10 @@ def searches():
     yield Case("rows", "Unique", below(4, 2000, 4), outputs=2, axis=0)
     yield Case("1000 boxes", "NonMaxSuppression", boxes, between(0, 1, 1, 4, 1000), ints(100), K(np.float32(0.5)),
                K(np.float32(0.3)))
+    centres, sizes = between(0, 600, 1, 8400, 2), between(5, 80, 1, 8400, 2)
+    boxes = np.concatenate([centres - sizes, centres + sizes], -1)
+    yield Case("8400 boxes, 80 classes", "NonMaxSuppression", boxes, between(0, 1, 1, 80, 8400) ** 8, ints(100),
+               K(np.float32(0.65)), K(np.float32(0.25)))
     yield Case("matrices", "Det", normal(2000, 4, 4))
     yield Case("big matrices", "Det", normal(20, 64, 64))
 
