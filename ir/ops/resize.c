@@ -12,13 +12,13 @@
 #include <string.h>
 
 typedef struct Axis {
-    bool touched;
     const Expr *scale; // output size / input size, float64
     Index taps;        // NULL: the axis is copied
-    Tensor weight;     // [out, taps]; absent for nearest
-    Tensor place;      // [out, taps] int64; absent where up or down is given
+    Tensor weight;     // [taps, out]; absent for nearest
+    Tensor place;      // [taps, out] int64; absent where up or down is given
     int64_t up, down;  // nearest: element o is x[o div up], or x[o * down + shift]; 0: by place
     int64_t shift;
+    bool done; // x is resized along this axis already
 } Axis;
 
 enum {
@@ -410,19 +410,26 @@ static const Expr *tap_weight(Lower *l, const Line *line, Index tap, const Expr 
     return select_(l, in_range, w, f64(l, 0));
 }
 
+// In which type sums are taken: what becomes whole numbers is rounded from float64.
+static DType sum_type(DType t)
+{
+    return dtype_is_complex(t) ? DT_C128 : dtype_is_float(t) ? accumulator(t) : DT_F64;
+}
+
 // Tables of one axis: for each output the taps' places (clamped) and weights (normalised).
 static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates, uint32_t k,
                          uint32_t count, bool antialias)
 {
     bool near_ = str_is(node_str(l->n, "mode", "nearest"), "nearest"),
          cubic = str_is(node_str(l->n, "mode", ""), "cubic");
-    Index dims[2] = {out, a->taps};
+    DType t = sum_type(output(l, 0).dtype) == DT_F32 ? DT_F32 : DT_F64;
+    Index dims[2] = {a->taps, out};
     const Expr *in64 = size_f64(l, in), *z = f64(l, 0), *last = sub(l, in64, f64(l, 1));
     a->place = temp(l, "places", DT_I64, 2, dims);
     if (!near_)
-        a->weight = temp(l, "weights", DT_F64, 2, dims);
+        a->weight = temp(l, "weights", t, 2, dims);
     kernel(l, "resize_table");
-    Index o = par(l, out), tap = par(l, dims[1]), at[2] = {o, tap};
+    Index o = par(l, out), tap = par(l, a->taps), at[2] = {tap, o};
     // The resized length that the formulas mean is the real one, before it is rounded down.
     const Expr *length = scaled_length(l, in, a->scale), *o64 = size_f64(l, o), *p;
     const Expr *x = source(l, coordinates, o64, in64, length, size_f64(l, out), a->scale, k, count);
@@ -434,9 +441,9 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
         Line line = {.x = x, .stretch = stretch, .cubic = cubic};
         line.exclude = node_int(l->n, "exclude_outside", 0) != 0;
         line.first = add(l, unary(l, U_FLOOR, sub(l, x, radius)), f64(l, 1));
-        Index r = red(l, dims[1]);
+        Index r = red(l, a->taps);
         const Expr *total = reduce_add(l, 1, &r, NULL, tap_weight(l, &line, r, in64));
-        store(l, a->weight, at, div_(l, tap_weight(l, &line, tap, in64), total));
+        store(l, a->weight, at, cast(l, t, div_(l, tap_weight(l, &line, tap, in64), total)));
         p = add(l, line.first, cast(l, DT_F64, expr_index(l->module, tap)));
     }
     bool marks = str_is(coordinates, "tf_crop_and_resize");
@@ -468,55 +475,95 @@ static Index tap_count(Lower *l, const Axis *a, uint32_t i, Index in, bool near_
     return dim;
 }
 
-// y[o] = sum over taps of the product of the axes' weights times x at their places.
-static void combine(Lower *l, Tensor x, Tensor y, const Axis *axes, bool marks)
+enum { WRITTEN_OUT = 4 }; // taps: a sum of so few is no loop, so that compilers see neighbours
+
+// Where in x a tap of an axis is. Where lines of the output are marked as outside, any place will
+// do.
+static Index tap_place(Lower *l, const Axis *a, const Index *tap, bool marks)
 {
-    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
-    uint32_t n = 0;
-    const Expr *weight = NULL, *inside_all = NULL;
+    const Expr *place = load(l, a->place, tap);
+    return to_index(l, marks ? max_(l, zero(l, DT_I64), place) : place);
+}
+
+// Sum over the taps of one axis of its weights times x; at: x's place, but of that axis y's.
+static const Expr *weighted(Lower *l, Tensor x, const Index *at, uint32_t i, const Axis *a, DType t,
+                            bool marks)
+{
+    Index from[MAX_RANK], tap[2] = {NULL, at[i]};
+    const Expr *sum = NULL;
+    int64_t taps;
+    bool few = poly_is_const(a->taps, &taps) && taps <= WRITTEN_OUT;
+    memcpy(from, at, x.rank * sizeof *from);
+    for (int64_t k = 0; k < (few ? taps : 1); k++) {
+        tap[0] = few ? ix(l, k) : red(l, a->taps);
+        from[i] = tap_place(l, a, tap, marks);
+        const Expr *w = cast(l, t, load(l, a->weight, tap));
+        const Expr *e = mul(l, w, cast(l, t, load(l, x, from)));
+        sum = sum ? add(l, sum, e) : e;
+    }
+    return few ? sum : reduce_add(l, 1, tap, NULL, sum);
+}
+
+// Axes with weights but the last, one after another: each is a sum over its own taps alone, where
+// all at once would be one over their products.
+static Tensor combine_first(Lower *l, Tensor x, Tensor y, Axis *axes, DType t, bool marks)
+{
+    uint32_t left = 0;
+    Index dims[MAX_RANK], o[MAX_RANK] = {0};
+    memcpy(dims, x.dims, x.rank * sizeof *dims);
+    for (uint32_t i = 0; i < x.rank; i++)
+        left += axes[i].weight.buffer != 0;
+    for (uint32_t i = 0; i < x.rank && left > 1; i++) {
+        if (!axes[i].weight.buffer)
+            continue;
+        dims[i] = y.dims[i];
+        Tensor part = temp(l, "resized", t, x.rank, dims);
+        kernel(l, "resize_axis");
+        par_all(l, part, o);
+        store(l, part, o, weighted(l, x, o, i, &axes[i], t, marks));
+        kernel_end(l);
+        axes[i].done = true;
+        x = part;
+        left--;
+    }
+    return x;
+}
+
+// y[o] = sum over taps of the product of the axes' weights times x at their places.
+static void combine(Lower *l, Tensor x, Tensor y, Axis *axes, bool marks)
+{
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, first[2] = {ix(l, 0)};
+    uint32_t last = x.rank; // the axis whose weights are left
+    const Expr *inside_all = NULL, *e;
+    DType t = sum_type(y.dtype);
+    x = combine_first(l, x, y, axes, t, marks);
     kernel(l, "resize");
     par_all(l, y, o);
     for (uint32_t i = 0; i < x.rank; i++) {
-        at[i] = o[i];
-        if (axes[i].up)
-            at[i] = ix_div(l, o[i], ix(l, axes[i].up));
-        else if (axes[i].down)
-            at[i] = ix_addc(l, ix_scale(l, o[i], axes[i].down), axes[i].shift);
-        if (!axes[i].taps)
+        const Axis *a = &axes[i];
+        first[1] = at[i] = o[i];
+        if (a->up)
+            at[i] = ix_div(l, o[i], ix(l, a->up));
+        else if (a->down)
+            at[i] = ix_addc(l, ix_scale(l, o[i], a->down), a->shift);
+        if (!a->taps)
             continue;
-        Index tap = poly_equals(axes[i].taps, 1) ? ix(l, 0) : (vars[n++] = red(l, axes[i].taps)),
-              t[2] = {o[i], tap};
-        const Expr *place = load(l, axes[i].place, t);
-        at[i] = to_index(l, place);
-        if (marks)
-            inside_all = both(l, inside_all, le(l, zero(l, DT_I64), place));
-        if (axes[i].weight.buffer) {
-            const Expr *w = load(l, axes[i].weight, t);
-            weight = weight ? mul(l, weight, w) : w;
-        }
+        if (marks) // one tap decides for all: a mark stands in every tap of its line
+            inside_all = both(l, inside_all, le(l, zero(l, DT_I64), load(l, a->place, first)));
+        if (!a->weight.buffer)
+            at[i] = tap_place(l, a, first, marks);
+        else if (!a->done)
+            last = i;
     }
-    const Expr *e = load(l, x, at);
-    if (weight) {
-        DType t = dtype_is_complex(y.dtype) ? DT_C128 : DT_F64;
-        e = reduce_add(l, n, vars, inside_all, mul(l, cast(l, t, weight), cast(l, t, e)));
-        if (dtype_is_integer(y.dtype) || y.dtype == DT_BOOL) {
-            const Expr *low = f64(l, y.dtype == DT_U8 ? 0 : y.dtype == DT_I8 ? -128 : -INFINITY);
-            const Expr *high = f64(l, y.dtype == DT_U8 ? 255 : y.dtype == DT_I8 ? 127 : INFINITY);
-            e = min_(l, max_(l, unary(l, U_ROUND, e), low), high);
-        }
-        e = cast(l, y.dtype, e);
+    e = last < x.rank ? weighted(l, x, at, last, &axes[last], t, marks) : load(l, x, at);
+    if (last < x.rank && (dtype_is_integer(y.dtype) || y.dtype == DT_BOOL)) {
+        const Expr *low = f64(l, y.dtype == DT_U8 ? 0 : y.dtype == DT_I8 ? -128 : -INFINITY);
+        const Expr *high = f64(l, y.dtype == DT_U8 ? 255 : y.dtype == DT_I8 ? 127 : INFINITY);
+        e = min_(l, max_(l, unary(l, U_ROUND, e), low), high);
     }
-    if (inside_all) { // one tap decides for all: a mark stands in every tap of its line
-        Index first[2] = {0};
-        const Expr *ok = NULL;
-        for (uint32_t i = 0; i < x.rank; i++) {
-            first[0] = o[i];
-            first[1] = ix(l, 0);
-            if (axes[i].taps)
-                ok = both(l, ok, le(l, zero(l, DT_I64), load(l, axes[i].place, first)));
-        }
-        e = select_(l, ok, e, num(l, y.dtype, node_float(l->n, "extrapolation_value", 0)));
-    }
+    e = last < x.rank ? cast(l, y.dtype, e) : e;
+    if (inside_all)
+        e = select_(l, inside_all, e, num(l, y.dtype, node_float(l->n, "extrapolation_value", 0)));
     store(l, y, o, e);
     kernel_end(l);
 }
