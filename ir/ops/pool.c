@@ -46,25 +46,37 @@ static void infer_pool(Infer *s)
     infer_shape(s, 1, (uint32_t)x->rank, dims);
 }
 
-// Opens the kernel and gives the taps' places and their guard.
-static bool open_window(Lower *l, Window *w, Index *o, Index *at, Index *vars, const Expr **where)
+// Opens a kernel of windows over the spatial dims from..to of x, and gives the taps' places and
+// their guard. A window of one element is no reduction.
+static void open_taps(Lower *l, const Window *w, Tensor x, Tensor y, uint32_t from, uint32_t to,
+                      Index *o, Index *at, Index *vars, const Expr **where)
 {
-    Tensor x = input(l, 0), y = output(l, 0);
-    const char *fault;
     *where = NULL;
-    if (!pool_window(l->polys, l->n, x.rank, x.dims, w, &fault)) {
-        not_supported(l, "attribute %s", fault);
-        return false;
-    }
     kernel(l, str_escaped(l->arena, l->n->op).at);
     par_all(l, y, o);
-    at[0] = o[0];
-    at[1] = o[1];
-    for (uint32_t i = 0; i < w->rank; i++) {
-        vars[i] = red(l, w->size[i]);
+    memcpy(at, o, y.rank * sizeof *at);
+    for (uint32_t i = from; i < to; i++) {
+        vars[i] = poly_equals(w->size[i], 1) ? ix(l, 0) : red(l, w->size[i]);
         at[i + 2] = window_at(l, w, i, o[i + 2], vars[i]);
         *where = both(l, *where, inside(l, at[i + 2], x.dims[i + 2]));
     }
+}
+
+static bool pool_of(Lower *l, Window *w)
+{
+    const char *fault;
+    bool fits = pool_window(l->polys, l->n, input(l, 0).rank, input(l, 0).dims, w, &fault);
+    if (!fits)
+        not_supported(l, "attribute %s", fault);
+    return fits;
+}
+
+// Opens the node's kernel.
+static bool open_window(Lower *l, Window *w, Index *o, Index *at, Index *vars, const Expr **where)
+{
+    if (!pool_of(l, w))
+        return false;
+    open_taps(l, w, input(l, 0), output(l, 0), 0, w->rank, o, at, vars, where);
     return true;
 }
 
@@ -113,15 +125,39 @@ static void lower_max_indices(Lower *l)
     kernel_end(l);
 }
 
+static void max_over(Lower *l, const Window *w, Tensor x, Tensor y, uint32_t from, uint32_t to)
+{
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
+    const Expr *where;
+    open_taps(l, w, x, y, from, to, o, at, vars, &where);
+    store(l, y, o, reduce(l, R_MAX, to - from, vars + from, where, load(l, x, at)));
+    kernel_end(l);
+}
+
+// Is the greatest of a window taken of its planes first? Not where some planes are in no window.
+static bool by_planes(const Window *w)
+{
+    bool wide = w->rank == 3 && !(poly_equals(w->size[1], 1) && poly_equals(w->size[2], 1));
+    int64_t depth = 0;
+    return wide && poly_is_const(w->size[0], &depth) && depth > 1 && w->stride[0] <= depth &&
+           w->dilation[0] == 1;
+}
+
 static void lower_max_pool(Lower *l)
 {
     Window w;
-    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0};
-    const Expr *where;
-    if (!open_window(l, &w, o, at, vars, &where))
+    Tensor x = input(l, 0), y = output(l, 0);
+    if (!pool_of(l, &w))
         return;
-    store(l, output(l, 0), o, reduce(l, R_MAX, w.rank, vars, where, load(l, input(l, 0), at)));
-    kernel_end(l);
+    bool planes = by_planes(&w);
+    if (planes) { // of which each is in several windows, and known how to walk
+        Index dims[5];
+        memcpy(dims, y.dims, sizeof dims);
+        dims[2] = x.dims[2];
+        x = temp(l, "planes", x.dtype, 5, dims);
+        max_over(l, &w, input(l, 0), x, 1, 3);
+    }
+    max_over(l, &w, x, y, 0, planes ? 1 : w.rank);
     if (has_output(l, 1))
         lower_max_indices(l);
 }

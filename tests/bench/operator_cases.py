@@ -223,6 +223,9 @@ def windows():
     yield Case("5x5, step 1", "MaxPool", normal(1, 128, 13, 13), kernel_shape=[5, 5], pads=[2, 2, 2, 2])
     yield Case("13x13, step 1", "MaxPool", normal(1, 128, 13, 13), kernel_shape=[13, 13], pads=[6, 6, 6, 6])
     yield Case("with indices", "MaxPool", image, outputs=2, kernel_shape=[2, 2], strides=[2, 2])
+    video = normal(1, 32, 16, 32, 32)
+    yield Case("3x3x3, step 2", "MaxPool", video, kernel_shape=[3, 3, 3], strides=[2, 2, 2], pads=[1] * 6)
+    yield Case("1x3x3, step 2", "MaxPool", video, kernel_shape=[1, 3, 3], strides=[1, 2, 2], pads=[0, 1, 1, 0, 1, 1])
     yield Case("1 dim", "MaxPool", normal(1, 64, 4000), kernel_shape=[3], strides=[2])
     yield Case("3x3, step 2", "AveragePool", big, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     yield Case("3x3, step 1", "AveragePool", image, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
@@ -241,6 +244,8 @@ def windows():
         yield Case(f"{mode}, twice", "Resize", x, None, two, mode=mode)
         yield Case(f"{mode}, to 100x90", "Resize", x, None, None, ints(1, 32, 100, 90), mode=mode)
     yield Case("linear, half", "Resize", x, None, K(np.array([1, 1, 0.5, 0.5], np.float32)), mode="linear")
+    yield Case("cubic, antialias", "Resize", normal(1, 3, 224, 224), None, K(np.array([1, 1, 0.3, 0.3], np.float32)), mode="cubic",
+               antialias=1)
     yield Case("nearest, floor", "Resize", x, None, two, mode="nearest", nearest_mode="floor",
                coordinate_transformation_mode="asymmetric")
     yield Case("linear, align corners", "Resize", x, None, None, ints(1, 32, 128, 128), mode="linear",
