@@ -71,20 +71,62 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_powers_of(cameo_silu_vec x)
     return cameo_powers_kept(p, power, power, x, least);
 }
 
+/* The n numbers of a row's end, -INFINITY in the other lanes, and back. */
+#if CAMEO_SILU_LANES == 16
+CAMEO_IN_LOOP uint16_t cameo_powers_lanes(int64_t n)
+{
+    return (uint16_t)(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
+}
+
+CAMEO_IN_LOOP void cameo_powers_end(const float *y, int64_t n, cameo_silu_vec last[2])
+{
+    for (int v = 0; v < 2; v++) {
+        const uint16_t lanes = cameo_powers_lanes(n - 16 * v);
+        last[v] = (cameo_silu_vec){0} - INFINITY;
+        if (lanes) /* no address behind the row is made */
+            __asm__("vmovups %1, %0%{%2%}"
+                    : "+v"(last[v])
+                    : "m"(*(const cameo_silu_vec *)(y + 16 * v)), "Yk"(lanes));
+    }
+}
+
+CAMEO_IN_LOOP void cameo_powers_end_back(float *y, int64_t n, const cameo_silu_vec last[2])
+{
+    for (int v = 0; v < 2; v++) {
+        const uint16_t lanes = cameo_powers_lanes(n - 16 * v);
+        if (lanes)
+            __asm__("vmovups %1, %0%{%2%}"
+                    : "+m"(*(cameo_silu_vec *)(y + 16 * v))
+                    : "v"(last[v]), "Yk"(lanes));
+    }
+}
+#else
+CAMEO_IN_LOOP void cameo_powers_end(const float *y, int64_t n, cameo_silu_vec *last)
+{
+    float *lane = (float *)last;
+    for (int i = 0; i < CAMEO_POWERS_LANES; i++)
+        lane[i] = -INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        lane[i] = y[i];
+}
+
+CAMEO_IN_LOOP void cameo_powers_end_back(float *y, int64_t n, const cameo_silu_vec *last)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = ((const float *)last)[i];
+}
+#endif
+
 /* y[0 .. n) = e^(y - m); their sum. */
 static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n, int empty)
 {
     enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_POWERS_LANES, VECTORS = ALL / LANES };
     const cameo_silu_vec zero = {0};
     const int64_t whole = n / ALL * ALL, rest = n - whole;
-    cameo_silu_vec most[VECTORS], sums[VECTORS];
-    float last[ALL];
-    for (int i = 0; i < ALL; i++)
-        last[i] = -INFINITY;
-    for (int64_t i = 0; i < rest; i++)
-        last[i] = y[whole + i];
+    cameo_silu_vec most[VECTORS], sums[VECTORS], last[VECTORS];
+    cameo_powers_end(y + whole, rest, last);
     for (int v = 0; v < VECTORS; v++) {
-        most[v] = *(const cameo_silu_vec *)(last + v * LANES);
+        most[v] = last[v];
         sums[v] = zero;
     }
     for (int64_t i = 0; i < whole; i += ALL)
@@ -99,14 +141,11 @@ static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n,
             sums[v] += power;
             *at = power;
         }
-    for (int v = 0; v < VECTORS && rest; v++) {
-        cameo_silu_vec *at = (cameo_silu_vec *)(last + v * LANES);
-        const cameo_silu_vec power = cameo_powers_of(*at - from);
-        sums[v] += power;
-        *at = power;
+    for (int v = 0; v < VECTORS && v * LANES < rest; v++) {
+        last[v] = cameo_powers_of(last[v] - from);
+        sums[v] += last[v];
     }
-    for (int64_t i = 0; i < rest; i++)
-        y[whole + i] = last[i];
+    cameo_powers_end_back(y + whole, rest, last);
     return cameo_lanes_add_f32((const float *)sums);
 }
 #else
