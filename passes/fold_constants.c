@@ -91,6 +91,8 @@ static void make_initializer(Fold *f, ValueId id, const InterpTensor *t)
     v->node = 0;
     v->init = data;
     v->constant = data;
+    v->content = NULL; // said in dims of the nodes that go
+    v->ncontent = 0;
     vec_push(f->m->arena, &graph_at(f->m, v->graph)->initializers, ((Initializer){id, data}));
 }
 
