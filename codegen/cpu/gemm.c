@@ -309,14 +309,15 @@ static bool blas_fits(Polys *polys, const Override *o)
 
 // ---- packing -----------------------------------------------------------------------------------
 
-static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *bk)
+// at: of the first element, as where a tensor holds the weights of both directions.
+static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *bk, int64_t *at)
 {
     const Override *o = &m->o;
     Polys *polys = m->mod->polys;
     const Buffer *b = buffer_at(m->mod, o->b->buffer);
     Index rest = poly_sub(polys, m->lb, poly_mul(polys, o->bk, poly_loop(polys, o->k)));
     rest = poly_sub(polys, rest, poly_mul(polys, o->bn, poly_loop(polys, o->n)));
-    return b->kind == BUF_WEIGHT && b->data && !o->outer_n && is_zero(rest) &&
+    return b->kind == BUF_WEIGHT && b->data && !o->outer_n && poly_is_const(rest, at) &&
            poly_is_const(o->columns, n) && poly_is_const(loop_extent(polys, o->k), k) &&
            poly_is_const(o->bn, bn) && poly_is_const(o->bk, bk) && *n > 0 && *k > 0 &&
            *n < INT64_MAX / 64 && *k < ((int64_t)1 << 27) / (*n + WIDTH);
@@ -326,13 +327,14 @@ static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *
 // padded with zeros.
 static bool pack_weights(Match *m, Str *error)
 {
-    int64_t n, k, bn, bk;
-    if (!packs(m, &n, &k, &bn, &bk))
+    int64_t n, k, bn, bk, first;
+    if (!packs(m, &n, &k, &bn, &bk, &first))
         return true;
     Buffer *b = buffer_at(m->mod, m->o.b->buffer);
     const StoredF32 *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
     if (!from)
         return false;
+    from += first;
     int64_t columns = (n + 15) / 16 * 16, dims[] = {k, columns};
     float *to = calloc((size_t)(k * columns), sizeof *to);
     if (!to)
@@ -497,8 +499,8 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
         m.o.b = widened_source(want->how->widened, mod, m.o.b);
     }
     const bool panels = !blas && !m.o.wide;
-    int64_t n, depth, bn, bk;
-    m.o.whole = packs(&m, &n, &depth, &bn, &bk);
+    int64_t n, depth, bn, bk, first;
+    m.o.whole = packs(&m, &n, &depth, &bn, &bk, &first) && first == 0;
     m.o.reduce = m.reduce;
     m.o.store = m.store;
     if (panels && !choose_packing(&m, want->how, error))
