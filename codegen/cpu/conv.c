@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/constants.h"
+#include "codegen/cpu/conv_dims.h"
 #include "codegen/cpu/finish.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
@@ -48,16 +49,6 @@ typedef struct Match {
     bool half; // the factors must be of bfloat16
     Conv c;
 } Match;
-
-static bool has_loop(void *context, const Atom *a)
-{
-    return a->kind == ATOM_LOOP && a->var == *(const LoopId *)context;
-}
-
-static bool holds(Index i, LoopId v)
-{
-    return v && poly_any(i, has_loop, &v);
-}
 
 static bool is_expression(void *context, const Atom *a)
 {
@@ -194,28 +185,46 @@ static bool choose_n(Match *m)
 }
 
 // The dim of x in which n[i] stands, and what else does.
-static bool read_dim(Match *m, uint32_t i)
+static bool read_dim(Match *m, const ConvDims *x, uint32_t i)
 {
-    const Expr *x = m->c.x;
-    const Buffer *b = buffer_at(m->mod, x->buffer);
     Index step = poly_const(m->polys, 1), at = NULL;
     for (uint32_t d = x->rank; d > 0; d--) {
-        if (holds(x->at[d - 1], m->c.n[i])) {
+        if (conv_holds(x->at[d - 1], m->c.n[i])) {
             if (at)
                 return false;
             at = x->at[d - 1];
             m->c.step[i] = step;
-            m->high[i] = b->dims[d - 1];
+            m->high[i] = x->dims[d - 1];
         }
-        step = poly_mul(m->polys, step, b->dims[d - 1]);
+        step = poly_mul(m->polys, step, x->dims[d - 1]);
     }
     for (uint32_t k = 0; at && k < m->c.rank; k++)
-        if (k != i && holds(at, m->c.n[k]))
+        if (k != i && conv_holds(at, m->c.n[k]))
             return false;
     Index s = at ? factor(m, at, m->c.n[i]) : NULL;
     m->at[i] = at;
     m->low[i] = poly_const(m->polys, 0);
     return s && poly_is_const(s, &m->c.stride[i]) && m->c.stride[i] > 0 && m->c.stride[i] < 65536;
+}
+
+static bool read_dims(Match *m)
+{
+    const Expr *r = m->c.reduce;
+    LoopId vars[2 * MAX_PARS];
+    uint32_t n = 0;
+    ConvDims x;
+    if (m->nloops + r->rank > 2 * MAX_PARS)
+        return false;
+    for (uint32_t i = 0; i < m->nloops; i++)
+        vars[n++] = m->loops[i]->var;
+    for (uint32_t i = 0; i < r->rank; i++)
+        vars[n++] = r->vars[i];
+    if (!conv_dims(m->p, &m->c, r->a, n, vars, &x))
+        return false;
+    for (uint32_t i = 0; i < m->c.rank; i++)
+        if (!read_dim(m, &x, i))
+            return false;
+    return true;
 }
 
 static bool read_window(Match *m)
@@ -225,7 +234,7 @@ static bool read_window(Match *m)
         LoopId v = c->reduce->vars[k];
         bool slides = false;
         for (uint32_t i = 0; i < c->rank; i++) {
-            if (!holds(m->at[i], v))
+            if (!conv_holds(m->at[i], v))
                 continue;
             Index d = factor(m, m->at[i], v);
             if (slides || c->t[i] || !d || !poly_is_const(d, &c->dilation[i]) ||
@@ -250,7 +259,7 @@ static bool read_bound(Match *m, Index difference)
 {
     Polys *polys = m->polys;
     for (uint32_t i = 0; i < m->c.rank; i++) {
-        if (!holds(difference, m->c.n[i]) && !holds(difference, m->c.t[i]))
+        if (!conv_holds(difference, m->c.n[i]) && !conv_holds(difference, m->c.t[i]))
             continue;
         Index low = poly_sub(polys, m->at[i], difference);
         Index high = poly_add_const(polys, poly_add(polys, m->at[i], difference), 1);
@@ -267,13 +276,6 @@ static bool read_bound(Match *m, Index difference)
     return false;
 }
 
-static Index index_of(Match *m, const Expr *e)
-{
-    return e->kind == EX_INDEX                         ? e->index
-           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(m->polys, e->value.i)
-                                                       : NULL;
-}
-
 static bool read_guard(Match *m, const Expr *e)
 {
     if (!e)
@@ -282,7 +284,7 @@ static bool read_guard(Match *m, const Expr *e)
         return read_guard(m, e->a) && read_guard(m, e->b);
     if (e->kind != EX_COMPARE || (e->op != C_LT && e->op != C_LE))
         return false;
-    Index a = index_of(m, e->a), b = index_of(m, e->b);
+    Index a = conv_number(m->polys, e->a), b = conv_number(m->polys, e->b);
     if (!a || !b)
         return false;
     return read_bound(m,
@@ -353,10 +355,7 @@ static bool choose_roles(Match *m)
     m->ly = linear(m, c->store->buffer, c->store->at);
     if (!plain_loops(m) || !choose_n(m))
         return false;
-    for (uint32_t i = 0; i < c->rank; i++)
-        if (!read_dim(m, i))
-            return false;
-    if (!read_window(m) || !read_guard(m, c->reduce->a) || !fill_dims(m))
+    if (!read_dims(m) || !read_window(m) || !read_guard(m, c->reduce->a) || !fill_dims(m))
         return false;
     choose_m(m);
     Index zero = poly_const(m->polys, 0);

@@ -1,0 +1,214 @@
+// Dims of what a convolution reads. Tokens that are the places of a plane, or one row that holds
+// all channels, are one dim of their buffer, and a Reshape that made planes of them is nothing but
+// an index: column + length of a row * (row + ...). The guard of the sum says how long a row is, or
+// the other variables' factors do.
+
+#include "codegen/cpu/conv_dims.h"
+
+#include "codegen/print_parts.h"
+
+enum { MAX_BOUNDS = 8 };
+
+// 0 <= at, at < size, as far as the guard says so.
+typedef struct Bound {
+    Index at, size;
+    bool low;
+} Bound;
+
+typedef struct Cut {
+    Printer *p;
+    Polys *polys;
+    const LoopId *vars;
+    uint32_t nvars, nbounds;
+    Bound bounds[MAX_BOUNDS];
+} Cut;
+
+static bool is_var(void *context, const Atom *a)
+{
+    return a->kind == ATOM_LOOP && a->var == *(const LoopId *)context;
+}
+
+bool conv_holds(Index i, LoopId v)
+{
+    return poly_any(i, is_var, &v);
+}
+
+Index conv_number(Polys *polys, const Expr *e)
+{
+    return e->kind == EX_INDEX                         ? e->index
+           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(polys, e->value.i)
+                                                       : NULL;
+}
+
+static Bound *bound_of(Cut *s, Index at)
+{
+    for (uint32_t i = 0; i < s->nbounds; i++)
+        if (s->bounds[i].at == at)
+            return &s->bounds[i];
+    if (s->nbounds == MAX_BOUNDS)
+        return NULL;
+    s->bounds[s->nbounds] = (Bound){.at = at};
+    return &s->bounds[s->nbounds++];
+}
+
+static void read_bounds(Cut *s, const Expr *e)
+{
+    if (e && e->kind == EX_BINARY && e->op == B_AND) {
+        read_bounds(s, e->a);
+        read_bounds(s, e->b);
+        return;
+    }
+    if (!e || e->kind != EX_COMPARE || (e->op != C_LT && e->op != C_LE))
+        return;
+    Index a = conv_number(s->polys, e->a), b = conv_number(s->polys, e->b);
+    const int64_t more = e->op == C_LT;
+    if (!a || !b || poly_varies(a) == poly_varies(b))
+        return;
+    Bound *bound = bound_of(s, poly_varies(a) ? a : b);
+    if (!bound)
+        return;
+    if (poly_varies(a))
+        bound->size = poly_add_const(s->polys, b, 1 - more);
+    else
+        bound->low |= poly_nonnegative(s->polys, poly_add_const(s->polys, a, more));
+}
+
+// a / b where that is one term and leaves nothing; NULL: it is not.
+static Index term_quotient(Cut *s, Index a, Index b)
+{
+    if (poly_equals(a, 0) || b->nterms == 0)
+        return b->nterms ? a : NULL;
+    const Term *of = &b->terms[b->nterms - 1];
+    for (uint32_t i = 0; i < a->nterms; i++) {
+        const Term *t = &a->terms[i];
+        const Atom **left = NEWS(s->p->arena, const Atom *, t->natoms + 1);
+        uint32_t n = 0, used = 0;
+        for (uint32_t k = 0; k < t->natoms; k++)
+            if (used < of->natoms && t->atoms[k] == of->atoms[used])
+                used++;
+            else
+                left[n++] = t->atoms[k];
+        if (used < of->natoms || t->coeff % of->coeff != 0)
+            continue;
+        const Term q = {t->coeff / of->coeff, n, left};
+        Index quotient = poly_as_written(s->polys, 1, &q);
+        if (poly_mul(s->polys, quotient, b) == a)
+            return quotient;
+    }
+    return NULL;
+}
+
+// The same for the factors of all variables, and what no variable is in.
+static Index quotient_of(Cut *s, Index a, Index b)
+{
+    Index all = poly_const(s->polys, 0), rest = a, f, q;
+    for (uint32_t i = 0; i < s->nvars; i++) {
+        if (!factor_of(s->p, a, s->vars[i], &f) || !(q = term_quotient(s, f, b)))
+            return NULL;
+        Index v = poly_loop(s->polys, s->vars[i]);
+        all = poly_add(s->polys, all, poly_mul(s->polys, q, v));
+        rest = poly_sub(s->polys, rest, poly_mul(s->polys, f, v));
+    }
+    q = term_quotient(s, rest, b);
+    return q && !poly_varies(q) ? poly_add(s->polys, all, q) : NULL;
+}
+
+static bool cut_at(Cut *s, ConvDims *d, uint32_t dim, Index at, Index size)
+{
+    const Bound *b = bound_of(s, at);
+    Index whole = term_quotient(s, d->dims[dim], size);
+    Index rest = quotient_of(s, poly_sub(s->polys, d->at[dim], at), size);
+    bool low = (b && b->low) || poly_nonnegative(s->polys, at);
+    bool high = (b && b->size == size) || poly_less(s->polys, at, size);
+    if (!whole || !rest || !low || !high || d->rank == CONV_DIMS)
+        return false;
+    for (uint32_t i = d->rank++; i > dim; i--) {
+        d->at[i] = d->at[i - 1];
+        d->dims[i] = d->dims[i - 1];
+    }
+    d->at[dim] = rest;
+    d->dims[dim] = whole;
+    d->at[dim + 1] = at;
+    d->dims[dim + 1] = size;
+    return true;
+}
+
+// By the places that the guard names.
+static bool cut_by_guard(Cut *s, ConvDims *d, uint32_t dim, LoopId n)
+{
+    Index size;
+    for (uint32_t i = 0, all = s->nbounds; i < all; i++) {
+        const Bound b = s->bounds[i];
+        if (!conv_holds(b.at, n) || b.at == d->at[dim])
+            continue;
+        if (b.size && cut_at(s, d, dim, b.at, b.size))
+            return true;
+        Index rest = poly_sub(s->polys, d->at[dim], b.at);
+        for (uint32_t k = 0; k < s->nvars; k++)
+            if (factor_of(s->p, rest, s->vars[k], &size) && !poly_equals(size, 0) &&
+                cut_at(s, d, dim, b.at, size))
+                return true;
+    }
+    return false;
+}
+
+// Is there more in an index than n and one summed variable?
+static bool is_joined(Cut *s, const Conv *c, Index at, LoopId n)
+{
+    uint32_t summed = 0, others = 0;
+    for (uint32_t i = 0; i < s->nvars; i++) {
+        bool sum = false;
+        for (uint32_t k = 0; k < c->reduce->rank; k++)
+            sum |= c->reduce->vars[k] == s->vars[i];
+        if (s->vars[i] != n && conv_holds(at, s->vars[i])) {
+            summed += sum;
+            others += !sum;
+        }
+    }
+    return others > 0 || summed > 1;
+}
+
+// By the factor of another variable: what is no multiple of it are places of n.
+static bool cut_by_factor(Cut *s, const Conv *c, ConvDims *d, uint32_t dim, LoopId n)
+{
+    Index size, f;
+    for (uint32_t k = 0; k < s->nvars; k++) {
+        if (s->vars[k] == n || !factor_of(s->p, d->at[dim], s->vars[k], &size) ||
+            poly_equals(size, 0) || poly_equals(size, 1))
+            continue;
+        Index at = poly_const(s->polys, 0);
+        for (uint32_t i = 0; i < s->nvars; i++)
+            if (factor_of(s->p, d->at[dim], s->vars[i], &f) && !term_quotient(s, f, size))
+                at = poly_add(s->polys, at,
+                              poly_mul(s->polys, f, poly_loop(s->polys, s->vars[i])));
+        if (conv_holds(at, n) && !is_joined(s, c, at, n) && cut_at(s, d, dim, at, size))
+            return true;
+    }
+    return false;
+}
+
+bool conv_dims(Printer *p, const Conv *c, const Expr *guard, uint32_t nvars, const LoopId *vars,
+               ConvDims *d)
+{
+    Cut s = {.p = p, .polys = p->mod->polys, .vars = vars, .nvars = nvars};
+    const Buffer *b = buffer_at(p->mod, c->x->buffer);
+    if (c->x->rank > CONV_DIMS)
+        return false;
+    d->rank = c->x->rank;
+    for (uint32_t i = 0; i < d->rank; i++) {
+        d->at[i] = c->x->at[i];
+        d->dims[i] = b->dims[i];
+    }
+    for (uint32_t i = c->rank; i > 0; i--)
+        for (uint32_t dim = d->rank; dim > 0; dim--) {
+            if (!conv_holds(d->at[dim - 1], c->n[i - 1]) ||
+                !is_joined(&s, c, d->at[dim - 1], c->n[i - 1]))
+                continue;
+            if (!s.nbounds)
+                read_bounds(&s, guard);
+            if (!cut_by_guard(&s, d, dim - 1, c->n[i - 1]))
+                cut_by_factor(&s, c, d, dim - 1, c->n[i - 1]);
+            break;
+        }
+    return true;
+}

@@ -1,0 +1,28 @@
+// Dims of what a convolution reads.
+#ifndef CAMEO_CODEGEN_CPU_CONV_DIMS_H
+#define CAMEO_CODEGEN_CPU_CONV_DIMS_H
+
+#include "codegen/cpu/conv.h"
+
+enum { CONV_DIMS = 16 };
+
+// The indices of a load and the dims that they are of, the outermost first.
+typedef struct ConvDims {
+    uint32_t rank;
+    Index at[CONV_DIMS], dims[CONV_DIMS];
+} ConvDims;
+
+// Those of the load x, a dim that a Reshape joined cut in two where its index is at + size * rest
+// with 0 <= at < size proved or said by the guard (NULL: none) of the sum: so that each of the n
+// that are neighbours in y has a dim of its own. vars: all variables of the kernel and the sum.
+// False: more dims than fit.
+bool conv_dims(Printer *p, const Conv *c, const Expr *guard, uint32_t nvars, const LoopId *vars,
+               ConvDims *d);
+
+// Is the variable in the index?
+bool conv_holds(Index i, LoopId v);
+
+// The integer that an operand of a guard is; NULL: it is none that is known by its index.
+Index conv_number(Polys *polys, const Expr *e);
+
+#endif
