@@ -31,7 +31,8 @@
 enum {
     CAMEO_PIXEL_SIDE = 5,     /* pixels of a tile across: 5, or 4 where windows move by one */
     CAMEO_PIXEL_SUMS = 16,    /* of a tile: 9, or 16 */
-    CAMEO_PIXEL_BESIDE = 256, /* floats from one of them to the next: 8 tiles of a panel */
+    CAMEO_PIXEL_NINE = 9, /* tiles of a last group, where one of eight would leave one */
+    CAMEO_PIXEL_BESIDE = CAMEO_PIXEL_NINE * CAMEO_PIXEL_PANEL, /* floats from a sum to the next */
     CAMEO_PIXEL_GROUP = CAMEO_PIXEL_SUMS * CAMEO_PIXEL_BESIDE, /* of a group's sums */
     CAMEO_PIXEL_BATCH = 7,                                     /* groups of a block */
     CAMEO_PIXEL_AHEAD = 65536 /* bytes of weights from what is multiplied to what is asked for */
@@ -255,25 +256,27 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_make(const cameo
     }
 }
 
-/* Sums of eight tiles with two vectors of columns: a cameo_words_group of what lies evenly. */
-static __attribute__((noinline, unused)) void
-cameo_pixel_winograd_eight(const cameo_words_steps *steps, const char *const *rows,
-                           const cameo_words_panel *b, char *c, int64_t ldc,
-                           const cameo_words_vector *less)
-{
-    enum { GROUP = CAMEO_WORDS_MOST };
-    cameo_words_vector sums[GROUP][CAMEO_WORDS_VECTORS];
-    cameo_pixel_fused_begin(GROUP, 2, less, sums);
-    cameo_words_even(GROUP, steps, rows[0], b, sums);
-#pragma GCC unroll 8
-    for (int i = 0; i < GROUP; i++, c += ldc) {
-        CAMEO_WORDS_HERE(c);
-        *(cameo_words_vector *)c = sums[i][0];
-        *(cameo_words_vector *)(c + CAMEO_WORDS_LINE) = sums[i][1];
+/* Sums of so many tiles with two vectors of columns: a cameo_words_group of what lies evenly. */
+#define CAMEO_PIXEL_WINOGRAD_EVEN(height)                                                          \
+    static __attribute__((noinline, unused)) void cameo_pixel_winograd_##height(                   \
+        const cameo_words_steps *steps, const char *const *rows, const cameo_words_panel *b,       \
+        char *c, int64_t ldc, const cameo_words_vector *less)                                      \
+    {                                                                                              \
+        cameo_words_vector sums[height][CAMEO_WORDS_VECTORS];                                      \
+        cameo_pixel_fused_begin(height, 2, less, sums);                                            \
+        cameo_words_even(height, steps, rows[0], b, sums);                                         \
+        CAMEO_PIXEL_UNROLL(16)                                                                     \
+        for (int i = 0; i < (height); i++, c += ldc) {                                             \
+            CAMEO_WORDS_HERE(c);                                                                   \
+            *(cameo_words_vector *)c = sums[i][0];                                                 \
+            *(cameo_words_vector *)(c + CAMEO_WORDS_LINE) = sums[i][1];                            \
+        }                                                                                          \
     }
-}
+CAMEO_PIXEL_WINOGRAD_EVEN(8)
+CAMEO_PIXEL_WINOGRAD_EVEN(9)
 
-/* Groups of up to eight tiles, which lie behind one another, and the rows of each. */
+/* Groups of up to eight tiles, a last one of nine, which lie behind one another, and the rows of
+ * each: of those that lie evenly the first one. */
 typedef struct cameo_pixel_winograd_batch {
     const char *rows[CAMEO_PIXEL_BATCH * CAMEO_WORDS_MOST];
     int64_t n, heights[CAMEO_PIXEL_BATCH];
@@ -448,6 +451,13 @@ static inline __attribute__((unused)) void cameo_pixel_winograd_end(const cameo_
         cameo_pixel_winograd_end_of(c, CAMEO_PIXEL_WINOGRAD_CLIP, sums, tile, n, vectors, f, e);
 }
 
+/* Do groups of n tiles end with one of nine, one of eight leaving a tile alone? */
+static inline __attribute__((unused)) int cameo_pixel_winograd_nine(const cameo_pixel_winograd *c,
+                                                                    int64_t n, int64_t vectors)
+{
+    return vectors == 2 && !c->words && n > CAMEO_WORDS_MOST && n % CAMEO_WORDS_MOST == 1;
+}
+
 /* The batch from tile t of the cut on; the tile behind it. */
 static inline __attribute__((unused)) int64_t
 cameo_pixel_winograd_rows(const cameo_pixel_winograd *c, const cameo_pixel_winograd_cut *cut,
@@ -455,16 +465,22 @@ cameo_pixel_winograd_rows(const cameo_pixel_winograd *c, const cameo_pixel_winog
 {
     const int64_t most =
         cameo_pixel_winograd_panel_size(c) > CAMEO_PIXEL_AHEAD ? CAMEO_PIXEL_BATCH : 1;
+    const int nine = cameo_pixel_winograd_nine(c, cut->t1 - t, vectors);
+    const cameo_words_table *words = cameo_pixel_words(CAMEO_PIXEL_BF16);
     for (batch->n = 0; batch->n < most && t < cut->t1; batch->n++) {
         const char **rows = batch->rows + batch->n * CAMEO_WORDS_MOST;
-        const int64_t left = cut->t1 - t, some = cameo_words_height(left);
-        for (int64_t i = 0; i < some; i++)
+        const int64_t left = cut->t1 - t;
+        const int64_t some = nine && left == CAMEO_PIXEL_NINE ? CAMEO_PIXEL_NINE
+                             : nine                           ? CAMEO_WORDS_MOST
+                                                              : cameo_words_height(left);
+        const int even = some >= CAMEO_WORDS_MOST && left >= some && vectors == 2 && !c->words;
+        for (int64_t i = 0; i < (even ? 1 : some); i++)
             rows[i] = cut->v + (t - cut->t0 + (i < left ? i : left - 1)) * CAMEO_PIXEL;
         batch->heights[batch->n] = some;
-        const int even = some == CAMEO_WORDS_MOST && left >= some && vectors == 2 && !c->words;
         batch->groups[batch->n] =
-            even ? cameo_pixel_winograd_eight
-                 : cameo_pixel_words(CAMEO_PIXEL_BF16)[some / 2 - 2][vectors - 1];
+            !even                      ? words[some / 2 - 2][vectors - 1]
+            : some == CAMEO_PIXEL_NINE ? cameo_pixel_winograd_9
+                                       : cameo_pixel_winograd_8;
         t += some;
     }
     return t;
@@ -481,8 +497,10 @@ cameo_pixel_winograd_panel(const cameo_pixel_winograd *c, const cameo_pixel_wino
     const int64_t lines = cut->ahead ? size / CAMEO_WORDS_LINE : 0;
     const char *w = cut->w + b * size;
     cameo_words_panel panel = {w, 2 * TILE, CAMEO_WORDS_LINE, TILE, w + cut->ahead, 0};
-    const cameo_words_asking ask = cameo_words_ask(
-        &panel, cut->t1 - cut->t0, cameo_pixel_winograd_numbers(c) * c->planes, lines, 0, 1);
+    const int64_t tiles = cut->t1 - cut->t0;
+    const cameo_words_asking ask =
+        cameo_words_ask(&panel, tiles - cameo_pixel_winograd_nine(c, tiles, vectors),
+                        cameo_pixel_winograd_numbers(c) * c->planes, lines, 0, 1);
     for (int64_t t = cut->t0, next; t < cut->t1; t = next) {
         cameo_pixel_winograd_batch batch;
         next = cameo_pixel_winograd_rows(c, cut, vectors, t, &batch);

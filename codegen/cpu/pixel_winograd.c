@@ -24,7 +24,8 @@ enum {
     FEW_PANELS = 2, // that are a unit, since x would be made again for each
     GROUP = 8,      // tiles
     AHEAD = 65536,  // bytes of weights that are asked for: CAMEO_PIXEL_AHEAD
-    SUMS = MOST_TILES * 16 * PIXEL_PANEL
+    GROUPS = MOST_TILES / GROUP, // each of which has room for the sums of one more
+    SUMS = GROUPS * (GROUP + 1) * 16 * PIXEL_PANEL
 };
 
 // Of the direct form's cycles, below which more weights are worth their memory.
@@ -82,7 +83,7 @@ static int64_t tile_size(const PixelConv *c)
 // Tiles of all blocks but the last, whole groups where that leaves no more than `most` to it.
 static int64_t block_of(const PixelConv *c, const Processor *cpu, int64_t *blocks)
 {
-    const int64_t beside = AHEAD + SUMS * (int64_t)sizeof(float);
+    const int64_t beside = AHEAD + MOST_TILES * 16 * PIXEL_PANEL * (int64_t)sizeof(float);
     const int64_t tiles = tiles_of(c);
     int64_t most = ((int64_t)cpu->second * 3 / 4 - beside) / tile_size(c);
     most = most < LEAST_TILES ? LEAST_TILES : most > MOST_TILES ? MOST_TILES : most;
