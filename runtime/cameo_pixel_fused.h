@@ -56,8 +56,9 @@ typedef struct cameo_pixel_run {
 
 typedef void cameo_pixel_group(cameo_pixel_run *run);
 
-/* Behind groups of 4, 6 and 8 places: one of 16, and 8 and 9 that lie one behind the other. */
-enum { CAMEO_PIXEL_TWICE = 3, CAMEO_PIXEL_EVEN, CAMEO_PIXEL_MORE };
+/* Behind groups of 4, 6 and 8 places: one of 16, 8 and 9 that lie one behind the other, and 9 that
+ * lie anywhere. */
+enum { CAMEO_PIXEL_TWICE = 3, CAMEO_PIXEL_EVEN, CAMEO_PIXEL_MORE, CAMEO_PIXEL_ANY };
 
 /* Groups by one vector, by two and by one and a half; NULL: no panel of the convolution has such
  * columns. Of 16 places there is one for one vector, whose 8 sums of 8 places would wait for one
@@ -102,7 +103,8 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
         cameo_pixel_run *run)                                                                      \
     {                                                                                              \
         do {                                                                                       \
-            cameo_words_vector sums[CAMEO_WORDS_MOST][CAMEO_WORDS_VECTORS];                        \
+            enum { ROOM = (height) > CAMEO_WORDS_MOST ? (height) : CAMEO_WORDS_MOST };             \
+            cameo_words_vector sums[ROOM][CAMEO_WORDS_VECTORS];                                    \
             cameo_pixel_fused_begin(height, vectors, run->less, sums);                             \
             CAMEO_WORDS_AWAY(run);                                                                 \
             cameo_words_sums(kind, 1, height, vectors, half, &run->job, sums);                     \
@@ -157,21 +159,21 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
         } while (cameo_pixel_run_next(run, height));                                               \
     }
 
-#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half, twice, even, more)                     \
+#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half, twice, even, more, nine)               \
     CAMEO_PIXEL_GROUP(name, kind, end, 4, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 6, vectors, half)                                           \
     CAMEO_PIXEL_GROUP(name, kind, end, 8, vectors, half)                                           \
     static __attribute__((unused)) cameo_pixel_group *const name##_##vectors##_##half[] = {        \
         name##_4_##vectors##_##half, name##_6_##vectors##_##half, name##_8_##vectors##_##half,     \
-        twice, even, more};
+        twice, even, more, nine};
 
 /* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes. twice: the group of 16
- * places by one vector, even and more: those of 8 and 9 by two that lie one behind the other; NULL:
- * there is none. */
-#define CAMEO_PIXEL_GROUPS(name, kind, end, twice, even, more)                                     \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0, twice, NULL, NULL)                                  \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0, NULL, even, more)                                   \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1, NULL, NULL, NULL)
+ * places by one vector, even and more: those of 8 and 9 by two that lie one behind the other, nine:
+ * of 9 that lie anywhere; NULL: there is none. */
+#define CAMEO_PIXEL_GROUPS(name, kind, end, twice, even, more, nine)                               \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0, twice, NULL, NULL, NULL)                            \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0, NULL, even, more, nine)                             \
+    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1, NULL, NULL, NULL, NULL)
 
 /* to[i], numbers or addresses: of n places in lines of `row`, the first one place `across` of its
  * line and `at`; places are `step` bytes apart and lines `down`. Up to 7 behind them are written.
@@ -256,16 +258,22 @@ static inline __attribute__((unused)) int cameo_pixel_even(const char *const *ro
     return rows[n - 1] - rows[0] == (n - 1) * CAMEO_PIXEL;
 }
 
-/* Do groups of n places end with one of nine? One of eight would leave a place alone. */
-static inline __attribute__((unused)) int cameo_pixel_nine(const char *const *rows, int64_t n)
+/* Which of a table is the group of nine that n places end with, one of eight leaving a place alone;
+ * 0: none. full: pixels are. */
+static inline __attribute__((unused)) int cameo_pixel_nine(cameo_pixel_group *const *of, int full,
+                                                           const char *const *rows, int64_t n)
 {
-    enum { MOST = CAMEO_WORDS_MOST };
-    return n > MOST && n % MOST == 1 && cameo_pixel_even(rows + n - MOST - 1, MOST + 1);
+    enum { MOST = CAMEO_WORDS_MOST, EVEN = CAMEO_PIXEL_MORE, ANY = CAMEO_PIXEL_ANY };
+    if (n <= MOST || n % MOST != 1)
+        return 0;
+    if (full && of[EVEN] && cameo_pixel_even(rows + n - MOST - 1, MOST + 1))
+        return EVEN;
+    return of[ANY] ? ANY : 0;
 }
 
 /* How groups of a panel are cut. apart: bytes between the ends of 16 places by one vector, 0: they
  * are not done together; full: pixels are, so that places one behind the other need one address;
- * nine: the last group has nine. */
+ * nine: the last group, of nine, 0: it has fewer. */
 typedef struct cameo_pixel_cutting {
     cameo_pixel_group *const *of;
     int64_t apart;
@@ -283,7 +291,7 @@ cameo_pixel_which(const cameo_pixel_cutting *c, const char *const *rows, int64_t
         return CAMEO_PIXEL_TWICE;
     *some = left;
     if (c->nine && left == MOST + 1)
-        return CAMEO_PIXEL_MORE;
+        return c->nine;
     *some = c->nine ? MOST : cameo_words_height(left);
     return c->full && *some == MOST && c->of[CAMEO_PIXEL_EVEN] && cameo_pixel_even(rows, MOST)
                ? CAMEO_PIXEL_EVEN
@@ -330,10 +338,10 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
         const int full = c->whole == c->steps;
         const cameo_pixel_cutting cutting = {
             of, of[CAMEO_PIXEL_TWICE] ? (CAMEO_WORDS_TWICE - 1) * c->step : 0, full,
-            full && of[CAMEO_PIXEL_MORE] && cameo_pixel_nine(kept->rows, n)};
+            cameo_pixel_nine(of, full, kept->rows, n)};
         run.panel =
             (cameo_words_panel){w, LINE * TILE, LINE / 2, LINE * TILE / 2, w + cut->ahead, 0};
-        run.ask = cameo_words_ask(&run.panel, n - cutting.nine, c->steps, lines, turn, turns);
+        run.ask = cameo_words_ask(&run.panel, n - (cutting.nine > 0), c->steps, lines, turn, turns);
         cameo_words_ask_next(&run.panel, &run.ask, 1);
         cameo_pixel_fused_less(c->kind, &steps, 2 - edge, &run.panel,
                                ends->less ? ends->less + p * PANEL : NULL, run.less);
@@ -475,12 +483,13 @@ CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 8)
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 9)
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_sigmoid, cameo_pixel_fused_silu, 8)
+CAMEO_PIXEL_GROUP(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish, 9, 2, 0)
 
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish,
                    cameo_pixel_fused_clip_16_1_0, cameo_pixel_fused_clip_8_even,
-                   cameo_pixel_fused_clip_9_even)
+                   cameo_pixel_fused_clip_9_even, cameo_pixel_fused_clip_9_2_0)
 CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu,
-                   cameo_pixel_fused_sigmoid_16_1_0, cameo_pixel_fused_sigmoid_8_even, NULL)
+                   cameo_pixel_fused_sigmoid_16_1_0, cameo_pixel_fused_sigmoid_8_even, NULL, NULL)
 
 /* Units from .. to; f and e: of block 0. */
 static __attribute__((noinline, unused)) void
@@ -649,10 +658,12 @@ cameo_pixel_fused_pack(int height, int vectors,
 }
 
 #ifdef CAMEO_AMX_u8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack, NULL, NULL, NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack, NULL, NULL, NULL,
+                   NULL)
 #endif
 #ifdef CAMEO_AMX_s8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack, NULL, NULL, NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack, NULL, NULL, NULL,
+                   NULL)
 #endif
 
 /* Units from .. to; f and e: of block 0. Columns behind the last panel that is read are 0. */
