@@ -230,27 +230,27 @@ CAMEO_FN int8_t cameo_wrap_i2(uint64_t v)
     return (int8_t)((int)((v & 3) ^ 2) - 2);
 }
 
-/* ---- floats: NaN where either is. Selections without a branch: compilers make vectors of them */
-
+/* ---- floats: NaN where either is. No branches: compilers make vectors of selections, but take
+ * apart what tests a selected number: so b is what is tested, since a is often another's. */
 CAMEO_FN float cameo_min_f32(float a, float b)
 {
-    float m = a < b ? a : b;
-    return a != a ? a : m;
+    float m = b < a ? b : a;
+    return b != b ? b : m;
 }
 CAMEO_FN float cameo_max_f32(float a, float b)
 {
-    float m = a > b ? a : b;
-    return a != a ? a : m;
+    float m = b > a ? b : a;
+    return b != b ? b : m;
 }
 CAMEO_FN double cameo_min_f64(double a, double b)
 {
-    double m = a < b ? a : b;
-    return a != a ? a : m;
+    double m = b < a ? b : a;
+    return b != b ? b : m;
 }
 CAMEO_FN double cameo_max_f64(double a, double b)
 {
-    double m = a > b ? a : b;
-    return a != a ? a : m;
+    double m = b > a ? b : a;
+    return b != b ? b : m;
 }
 
 /* min(x, c) and max(x, c) of a c that is a number: one instruction each. */
