@@ -10,7 +10,8 @@
 //   w2[n] = op(w1[n], w1[n + 1]),  w4[n] = op(w2[n], w2[n + 2]),  w5[n] = op(w4[n], w1[n + 4]).
 //
 // Windows of rows that do not overlap need no plane: their columns are reduced as e is evaluated,
-// so that only the rows, which are in the cache then, are read at a step.
+// so that only the rows, which are in the cache then, are read at a step. Neither do extremes over
+// a few wide rows of what is only loaded. A row behind the border is then the nearest one of e.
 //
 // A sum is taken as often as its element is in the window, never added and taken away again.
 // Planes lie on the stack; one that is large is walked in bands of rows. Of a size that only the
@@ -26,6 +27,7 @@
 #include <math.h>
 
 enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24, MOST_SPARED = 9, FEWEST = 4 };
+enum { WIDE = 32 }; // columns
 
 typedef struct Axis {
     LoopId o, r;
@@ -192,6 +194,32 @@ static bool has_border(const Window *w)
 static bool needs_no_plane(const Window *w)
 {
     return !has_border(w) && !overlaps(&w->axis[0]) && w->axis[0].taps <= MOST_DIRECT;
+}
+
+// Rows of y before `from` and from `to` on, `from` included and `to` not, meet the border above or
+// below. false: some window meets nothing else, or its taps leave out rows.
+static bool inner_rows(const Window *w, int64_t outs, int64_t *from, int64_t *to)
+{
+    const Axis *y = &w->axis[0];
+    int64_t low, high;
+    if (!poly_is_const(y->low, &low) || !poly_is_const(y->high, &high) || y->d != 1 ||
+        y->first + y->taps <= low || y->s * (outs - 1) + y->first >= high)
+        return false;
+    *from = low > y->first ? (low - y->first + y->s - 1) / y->s : 0;
+    *to = high - y->taps < y->first ? 0 : (high - y->taps - y->first) / y->s + 1;
+    *from = *from < outs ? *from : outs;
+    *to = *to < *from ? *from : *to < outs ? *to : outs;
+    return true;
+}
+
+// Does a plane of known size cost more than loading what it would hold again?
+static bool loads_again(const Window *w, int64_t outs, int64_t extent)
+{
+    const Expr *e = w->reduce;
+    int64_t from, to, low, high;
+    return e->op != R_ADD && e->b->kind == EX_LOAD && w->axis[0].taps <= DIRECT && extent >= WIDE &&
+           poly_is_const(w->axis[1].low, &low) && poly_is_const(w->axis[1].high, &high) &&
+           inner_rows(w, outs, &from, &to);
 }
 
 static bool recognise(Window *w)
@@ -430,11 +458,11 @@ static Index append_rows(Body *b, Index n, Index base, Index low, Index high, St
 }
 
 // Rows of y from `first` on that are done together. All: no other rows are. Past: some may be none
-// of y's.
+// of y's. Direct: there is no plane.
 typedef struct Band {
     Index first;
     int64_t rows;
-    bool all, past;
+    bool all, past, direct;
 } Band;
 
 // The plane of e for the places of a band; false: e holds more than places.
@@ -502,7 +530,38 @@ static Plane reduce_columns(Body *b, const Window *w, Plane *p, int64_t rows)
     return out;
 }
 
-// The same of windows that do not overlap, with e in place of the plane.
+// Columns from .. to of so many rows of v are neutral.
+static void append_border(Body *b, const Window *w, LocalId v, int64_t rows, int64_t from,
+                          int64_t to)
+{
+    Polys *polys = b->mod->polys;
+    Body line = body_of(b->mod), cell = body_of(b->mod);
+    Stmt *outer, *loop;
+    if (from >= to)
+        return;
+    Index row = append_loop(b, fixed(b, rows), &outer);
+    Index i = append_loop(&line, fixed(b, to - from), &loop);
+    append_set(&cell, v,
+               poly_add(polys, poly_mul(polys, row, w->axis[1].extent),
+                        poly_add_const(polys, i, from)),
+               neutral(b->mod, w->reduce));
+    loop->body = cell.first;
+    outer->body = line.first;
+}
+
+// The row of e that a tap of a band sees: of one that is a single row, maybe behind the border, the
+// nearest that there is.
+static Index seen_row(const Window *w, Index place)
+{
+    int64_t at, low, high;
+    const Axis *y = &w->axis[0];
+    if (!poly_is_const(place, &at) || !poly_is_const(y->low, &low) ||
+        !poly_is_const(y->high, &high))
+        return place;
+    return poly_const(w->mod->polys, at < low ? low : at < high ? at : high - 1);
+}
+
+// The same with e in place of the plane.
 static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
 {
     const Axis *y = &w->axis[0], *x = &w->axis[1];
@@ -513,23 +572,34 @@ static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
                    .step = fixed(b, x->d),
                    .levels = 1};
     out->window[0] = append_row(b, w->reduce->dtype, out->size);
-    Stmt **outer, *loop;
+    Stmt **outer = NULL, *loop;
     Body line = body_of(w->mod), inner = body_of(w->mod);
-    Index row = append_rows(b, fixed(b, band->rows), band->first, NULL, band->past ? y->outs : NULL,
-                            &outer);
-    Index i = append_loop(&line, x->extent, &loop);
+    Index left = poly_add_const(polys, x->low, -x->first);
+    int64_t from, to, all;
+    if (band->direct && poly_is_const(left, &from) && poly_is_const(x->extent, &all) &&
+        poly_is_const(poly_add_const(polys, x->high, -x->first), &to)) {
+        append_border(b, w, out->window[0], band->rows, 0, from);
+        append_border(b, w, out->window[0], band->rows, to, all);
+    }
+    const bool single = band->rows == 1 && !band->past;
+    Index row = single ? fixed(b, 0)
+                       : append_rows(b, fixed(b, band->rows), band->first, NULL,
+                                     band->past ? y->outs : NULL, &outer);
+    Index i = append_loop(&line, poly_sub(polys, x->high, x->low), &loop);
+    i = poly_add(polys, i, left);
     const Expr *value = NULL;
     bool fits = true;
     for (int64_t r = 0; r < y->taps; r++) {
         Index place = poly_add_const(polys, poly_scale(polys, row, y->s), r * y->d);
-        const Expr *e =
-            evaluated(w, poly_add(polys, top, place), poly_add_const(polys, i, x->first));
+        const Expr *e = evaluated(w, seen_row(w, poly_add(polys, top, place)),
+                                  poly_add_const(polys, i, x->first));
         fits = fits && !depends_on_window(w, e);
         value = joined(b, out, value, e);
     }
     append_set(&inner, out->window[0], poly_add(polys, poly_mul(polys, row, x->extent), i), value);
     loop->body = inner.first;
-    *outer = line.first;
+    *(single ? b->tail : outer) = line.first;
+    b->tail = single ? line.tail : b->tail;
     return fits;
 }
 
@@ -596,7 +666,7 @@ static bool append_bands(Body *b, Window *w, int64_t from, Index bands, Band ban
     Body *body = one ? b : &inner;
     Plane p = {.reduce = w->reduce}, columns;
     bool fits;
-    if (needs_no_plane(w)) {
+    if (band.direct || needs_no_plane(w)) {
         fits = reduce_directly(body, w, &band, &columns);
     } else {
         fits = fill_plane(body, w, &band, &p);
@@ -626,10 +696,42 @@ static int64_t tail_of(const Axis *y)
     return y->d * (y->taps - 1) + 1;
 }
 
+// Rows from .. to of y in bands of up to `most` rows without a plane, of as many rows each where
+// that leaves bands of FEWEST.
+static bool append_direct(Body *b, Window *w, int64_t from, int64_t to, int64_t most)
+{
+    const int64_t n = to - from, least = (n + most - 1) / most;
+    int64_t bands = least;
+    while (bands * FEWEST <= n && n % bands)
+        bands++;
+    bands = bands * FEWEST <= n ? bands : least;
+    const int64_t rows = (n + bands - 1) / bands, last = n % rows;
+    Band band = {.rows = rows, .direct = true};
+    bool fits = append_bands(b, w, from, fixed(b, n / rows), band);
+    band.rows = last;
+    return (!last || append_bands(b, w, to - last, fixed(b, 1), band)) && fits;
+}
+
+// The whole of a plane of known size, each row that meets the border by itself. NULL: e holds more
+// than places.
+static Stmt *without_plane(Window *w, int64_t outs, int64_t extent)
+{
+    int64_t from = 0, to = 0;
+    Body body = body_of(w->mod);
+    bool fits = inner_rows(w, outs, &from, &to);
+    for (int64_t i = 0, next; i < outs; i = next) {
+        next = i == from && from < to ? to : i + 1;
+        fits = append_direct(&body, w, i, next, PLANE / extent) && fits;
+    }
+    return fits ? body.first : NULL;
+}
+
 // A plane of a known size. NULL: it is not worth it, or e holds more than places.
 static Stmt *known_size(Window *w, int64_t outs, int64_t extent)
 {
     const Axis *y = &w->axis[0];
+    if (extent <= PLANE && loads_again(w, outs, extent))
+        return without_plane(w, outs, extent);
     const int64_t tail = tail_of(y), room = PLANE / extent;
     int64_t rows = room < tail ? 0 : (room - tail) / y->s + 1;
     rows = rows < outs ? rows : outs;
