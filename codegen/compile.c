@@ -219,14 +219,14 @@ static int place_header(Build *b, const EmitOptions *emit)
 
 // What is compiled: a model, lowered once or for several kinds of processors.
 typedef struct Texted {
-    Lowered *all;
+    const Lowered *all[MAX_CPUS]; // in the order in which their weights lie
     uint32_t n;
 } Texted;
 
 static bool put_weights(const Texted *t, ByteSink *out, Str *error)
 {
     for (uint32_t i = 0; i < t->n; i++)
-        if (!emit_weights(t->all[i].mod, t->all[i].plan, out, error))
+        if (!emit_weights(t->all[i]->mod, t->all[i]->plan, out, error))
             return false;
     return true;
 }
@@ -280,9 +280,8 @@ static bool put_attached(void *user, void *file, Str *error)
 typedef struct Making {
     Build *b;
     Attached weights;
-    const char *built; // what is linked, in the build's folder
-    int status;        // of the compilers
-    bool fits;         // the linker left room for the weights
+    int status; // of the compilers
+    bool fits;  // the linker left room for the weights
 } Making;
 
 typedef struct Early {
@@ -343,10 +342,11 @@ static bool make_and_put(void *user, void *file, Str *error)
     FileView view;
     const int64_t expected = attach_expected(w->size, b->ncpus);
     const pid_t writer = begin_weights(m, expected, file);
-    m->status = toolchain_compile(b, m->built);
+    m->status = toolchain_compile(b);
     double since = stage_clock();
     const bool written = end_weights(writer);
-    if (m->status || !file_open(b->arena, join(b->arena, b->dir, m->built, ""), &view, error))
+    const char *built = toolchain_result(b);
+    if (m->status || !file_open(b->arena, join(b->arena, b->dir, built, ""), &view, error))
         return false;
     unsigned char *program = memcpy(arena_alloc(b->arena, view.len), view.at, view.len);
     w->program = program;
@@ -364,25 +364,25 @@ static bool make_and_put(void *user, void *file, Str *error)
 }
 
 // Again, for linkers that have their own ways: weights that the assembler includes.
-static int include_weights(Build *b, const Attached *w, EmitOptions *emit, const char *built)
+static int include_weights(Build *b, const Attached *w, EmitOptions *emit)
 {
     Buf blobs = {0};
     emit->weights = WEIGHTS_INCBIN;
     b->attaches = false;
     b->includes = true;
-    blob_print(&blobs, b->prefix, "weights", emit->weights_path);
+    emit_weights_blob(emit, w->size, &blobs);
     if (emit->image_path)
         blob_print(&blobs, b->prefix, "image", emit->image_path);
     int status = write_weights(b, &w->of);
     status = status ? status : build_write_text(b, within(b, "_blobs.c"), &blobs);
     buf_free(&blobs);
-    status = status ? status : toolchain_compile(b, built);
-    return status ? status : place_file(b, built, b->o->out, 0755);
+    status = status ? status : toolchain_compile(b);
+    return status ? status : place_file(b, toolchain_result(b), b->o->out, 0755);
 }
 
-static int make_program(Build *b, const Attached *w, EmitOptions *emit, const char *built)
+static int make_program(Build *b, const Attached *w, EmitOptions *emit)
 {
-    Making m = {.b = b, .weights = *w, .built = built};
+    Making m = {.b = b, .weights = *w};
     Buf script = {0};
     Str error = STR_NONE;
     attach_print_script(&script, attach_expected(w->size, b->ncpus));
@@ -394,7 +394,7 @@ static int make_program(Build *b, const Attached *w, EmitOptions *emit, const ch
     if (file_produce(b->o->out, make_and_put, &m, 0755, &error, b->arena))
         return 0;
     if (!m.fits)
-        return include_weights(b, w, emit, built);
+        return include_weights(b, w, emit);
     b->report->error = error;
     return m.weights.unread ? 1 : 3;
 }
@@ -403,14 +403,12 @@ static int finish(Build *b, const Attached *w, EmitOptions *emit)
 {
     const CompileOptions *o = b->o;
     const bool runs = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
-    const char *built = within(b, o->kind == EMIT_C ? ".c" : ".out");
+    const char *built = o->kind == EMIT_C ? within(b, ".c") : toolchain_result(b);
     int status = 0;
-    if (o->kind != EMIT_C)
-        status = toolchain_find(b);
-    if (!status && emit->weights == WEIGHTS_ATTACHED) {
-        status = make_program(b, w, emit, built);
-    } else if (!status) {
-        status = o->kind == EMIT_C ? 0 : toolchain_compile(b, built);
+    if (emit->weights == WEIGHTS_ATTACHED) {
+        status = make_program(b, w, emit);
+    } else {
+        status = o->kind == EMIT_C ? 0 : toolchain_compile(b);
         status = status ? status : place_file(b, built, o->out, runs ? 0755 : 0644);
     }
     bool blob_beside = o->kind == EMIT_C ? emit->weights != WEIGHTS_ARRAYS
@@ -438,9 +436,8 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     emit.threads = o->threads;
     emit.grain = o->grain;
     emit.libraries = libraries_flags(mod, b->arena);
-    uint32_t n = libraries_of(mod, b->libraries);
-    for (uint32_t i = 0; i < n; i++)
-        b->report->libraries[i] = b->libraries[i]->name;
+    emit.several = b->ncpus > 1;
+    emit.beside = (o->kind == EMIT_EXE || o->kind == EMIT_SHARED) && o->device == ON_CPU;
     emit.weights = choose_weights(b, mod, plan);
     emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
                             ? path_base(compile_beside(b->arena, b->o, ".weights"))
@@ -453,46 +450,62 @@ typedef struct Texts {
     Buf model, products, tiles, blobs, api;
 } Texts;
 
-static int write_texts(Build *b, const EmitOptions *emit, const Texts *t)
+// A build on its way from text to text.
+typedef struct Texting {
+    Build *b;
+    Blob *blob; // of weights, where several texts share it
+    Texted done;
+    EmitOptions emit;
+    Texts texts; // but for `model` of all
+} Texting;
+
+// What is around the model.
+static int write_texts(Texting *x)
 {
+    Build *b = x->b;
+    Texts *t = &x->texts;
+    uint32_t cpus[MAX_CPUS], n = 0;
     int status = 0;
-    if (t->products.len) {
-        b->has_products = true;
+    for (uint32_t i = 0; i < b->ncpus; i++)
+        if (!b->left_out[i])
+            cpus[n++] = i;
+    if (x->emit.several)
+        emit_choice(b->prefix, cpus, n, &t->api);
+    if (x->emit.blobs)
+        emit_weights_blob(&x->emit, b->report->weights_size, &t->blobs);
+    b->has_products = t->products.len > 0;
+    b->has_tiles = t->tiles.len > 0;
+    b->has_blobs = t->blobs.len > 0;
+    b->includes = x->emit.weights == WEIGHTS_INCBIN || x->emit.image_path;
+    if (b->has_products)
         status = build_write_text(b, within(b, "_products.c"), &t->products);
-    }
-    if (!status && t->tiles.len) {
-        b->has_tiles = true;
+    if (!status && b->has_tiles)
         status = build_write_text(b, within(b, "_tiles.c"), &t->tiles);
-    }
-    if (!status && t->blobs.len) {
-        b->has_blobs = true;
-        b->includes = emit->weights == WEIGHTS_INCBIN || emit->image_path;
+    if (!status && b->has_blobs)
         status = build_write_text(b, within(b, "_blobs.c"), &t->blobs);
-    }
     if (!status && t->api.len)
         status = build_write_text(b, within(b, "_api.c"), &t->api);
     return status;
 }
 
-static int plan_all(Build *b, const Texted *t)
+static int plan_text(Texting *x, Lowered *l)
 {
-    const bool once = b->o->once;
+    Build *b = x->b;
+    const int64_t patience = b->o->once ? CAMEO_PLAN_HASTE : CAMEO_PLAN_PATIENCE;
     CompileReport *r = b->report;
-    for (uint32_t i = 0; i < t->n; i++) {
-        Lowered *l = &t->all[i];
-        l->plan = plan_module(l->mod, once ? CAMEO_PLAN_HASTE : CAMEO_PLAN_PATIENCE, b->arena);
-        if (l->plan->fault) {
-            r->error = str_of(l->plan->fault);
-            return 4;
-        }
+    l->plan = plan_module(l->mod, patience, b->arena);
+    if (l->plan->fault) {
+        r->error = str_of(l->plan->fault);
+        return 4;
     }
-    if (t->n > 1 && !lowered_share_weights(b->arena, t->all, t->n, &r->error))
+    if (b->ncpus > 1 && !blob_place(x->blob, l, &r->error))
         return 1;
-    const Plan *plan = t->all[t->n - 1].plan;
-    r->fixed = plan->fixed;
-    r->peak = plan->peak;
-    r->bound = plan->bound;
-    r->weights_size = plan->weights_size;
+    r->weights_size = l->plan->weights_size;
+    if (x->done.n)
+        return 0;
+    r->fixed = l->plan->fixed;
+    r->peak = l->plan->peak;
+    r->bound = l->plan->bound;
     return 0;
 }
 
@@ -505,18 +518,21 @@ static void leave_unneeded(Buf *text)
     buf_free(&whole);
 }
 
-// The model's text as one of them has it; of what is around it, that of the last counts.
-static int emit_text(Build *b, const Lowered *l, EmitOptions *emit, Texts *t)
+// The model's text as one of them has it; of what is around it, that of the first counts.
+static int emit_text(Texting *x, const Lowered *l, const char *name)
 {
+    Build *b = x->b;
     const CompileOptions *o = b->o;
-    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED, several = b->ncpus > 1;
-    emit->blobs = linked || several ? &t->blobs : NULL;
-    emit->api = several ? &t->api : NULL;
+    EmitOptions *emit = &x->emit;
+    Texts *t = &x->texts;
+    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
+    emit->blobs = linked || emit->several ? &t->blobs : NULL;
+    emit->api = emit->several && !x->done.n ? &t->api : NULL;
     emit->rows = l->rows;
     emit->nrows = l->n;
     emit->kept =
         !o->strict_fp && products_kept(l->mod) && shelf_products(b, l->rows, l->first, l->n);
-    emit->products = linked && !several && !emit->kept ? &t->products : NULL;
+    emit->products = linked && !emit->several && !emit->kept ? &t->products : NULL;
     emit->tiles = emit->products ? &t->tiles : NULL;
     int status = 0;
     if (o->device == ON_CUDA)
@@ -525,8 +541,11 @@ static int emit_text(Build *b, const Lowered *l, EmitOptions *emit, Texts *t)
         status = 1;
     else if (o->kind != EMIT_C && !o->keep)
         leave_unneeded(&t->model);
-    return status ? status
-                  : build_write_text(b, str_printf(b->arena, "%s.c", l->source).at, &t->model);
+    const char *file = str_printf(b->arena, "%s.c", name).at;
+    status = status ? status : build_write_text(b, file, &t->model);
+    buf_free(&t->model);
+    t->model = (Buf){0};
+    return status;
 }
 
 static void free_texts(Texts *t)
@@ -539,51 +558,71 @@ static void free_texts(Texts *t)
     *t = (Texts){0};
 }
 
-static void name_sources(Build *b, const Texted *t)
+// What all texts need, known by the first.
+static int begin(Texting *x, const Lowered *l)
 {
-    for (uint32_t k = 0; k < t->n; k++) {
-        Lowered *l = &t->all[k];
-        l->source = k + 1 == t->n ? b->prefix : str_printf(b->arena, "%s_text%u", b->prefix, k).at;
-        for (uint32_t i = 0; i < l->n; i++) {
-            b->sources[l->first + i] = l->source;
-            b->variants[l->first + i] = i;
-        }
-    }
+    Build *b = x->b;
+    const CompileOptions *o = b->o;
+    CompileReport *r = b->report;
+    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
+    b->cache = o->no_cache ? NULL : cache_open(b->arena);
+    const bool made = o->keep ? dir_make(b->arena, o->keep, &r->error)
+                              : dir_temporary(b->arena, &b->dir, &r->error);
+    if (!made)
+        return 3;
+    b->has_lists = module_has_list_ports(l->mod);
+    b->custom = custom_sources(l->mod, b->arena, b->prefix, false);
+    b->custom_kernels = custom_sources(l->mod, b->arena, b->prefix, true);
+    b->shelf = linked && !o->keep ? shelf_folder(b->arena) : NULL;
+    const uint32_t n = libraries_of(l->mod, b->libraries);
+    for (uint32_t i = 0; i < n; i++)
+        r->libraries[i] = b->libraries[i]->name;
+    return 0;
 }
 
-static int build(Build *b, const Texted *texted)
+// Its text goes to the compilers, which run while the next one is made.
+static int take(void *of, Lowered *l)
 {
-    const CompileOptions *o = b->o;
-    const Lowered *last = &texted->all[texted->n - 1];
-    CompileReport *r = b->report;
-    b->has_lists = module_has_list_ports(last->mod);
-    b->custom = custom_sources(last->mod, b->arena, b->prefix, false);
-    b->custom_kernels = custom_sources(last->mod, b->arena, b->prefix, true);
+    Texting *x = of;
+    Build *b = x->b;
+    const bool first = x->done.n == 0;
     double since = stage_clock();
-    int status = plan_all(b, texted);
+    int status = first ? begin(x, l) : 0;
+    status = status ? status : plan_text(x, l);
     if (status)
         return status;
-    for (uint32_t i = 0; i < texted->n; i++)
-        b->has_figures |= figures_used(texted->all[i].mod->steps);
-    EmitOptions emit = emit_options(b, last->mod, last->plan);
-    Texts t = {0};
-    const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
-    emit.ncpus = b->ncpus > 1 ? b->ncpus : 0;
-    b->shelf = linked && !o->keep ? shelf_folder(b->arena) : NULL;
-    emit.beside = linked && o->device == ON_CPU;
-    name_sources(b, texted);
-    for (uint32_t i = 0; i < texted->n && !status; i++) {
-        free_texts(&t);
-        status = emit_text(b, &texted->all[i], &emit, &t);
+    if (first)
+        x->emit = emit_options(b, l->mod, l->plan);
+    else
+        x->emit.weights = choose_weights(b, l->mod, l->plan);
+    b->has_figures = figures_used(l->mod->steps);
+    const char *name =
+        first ? b->prefix : str_printf(b->arena, "%s_text%u", b->prefix, l->number).at;
+    status = emit_text(x, l, name);
+    x->done.all[x->done.n++] = l;
+    if (!status && first && b->o->kind != EMIT_C)
+        status = toolchain_find(b);
+    stage_more(b->arena, &b->report->stages, "text", &since);
+    if (!status && b->o->kind != EMIT_C)
+        toolchain_begin(b, &(ModelText){name, l->first, l->n});
+    return status;
+}
+
+static int build(Build *b, Model *m, Diags *diags)
+{
+    Lowered all[MAX_CPUS];
+    Texting x = {.b = b, .blob = blob_new(b->arena)};
+    int status = lower_for_processors(b, m, diags, all, take, &x);
+    double since = stage_clock();
+    if (!status && (x.emit.weights == WEIGHTS_INCBIN || x.emit.weights == WEIGHTS_FILE))
+        status = write_weights(b, &x.done);
+    status = status ? status : write_texts(&x);
+    if (!status) {
+        stage_more(b->arena, &b->report->stages, "text", &since);
+        status = finish(b, &(Attached){.of = x.done, .size = b->report->weights_size}, &x.emit);
     }
-    if (!status && (emit.weights == WEIGHTS_INCBIN || emit.weights == WEIGHTS_FILE))
-        status = write_weights(b, texted);
-    if (!status)
-        status = write_texts(b, &emit, &t);
-    stage_end(b->arena, &r->stages, "text", &since);
-    if (!status)
-        status = finish(b, &(Attached){.of = *texted, .size = last->plan->weights_size}, &emit);
-    free_texts(&t);
+    toolchain_abandon(b);
+    free_texts(&x.texts);
     return status;
 }
 
@@ -623,19 +662,9 @@ int compile_model(Model *m, const CompileOptions *options, Diags *diags, Compile
     int status = choose_processors(&b, m, o);
     if (status)
         return status;
-    Lowered all[MAX_CPUS];
-    Texted texted = {.all = all};
-    status = lower_for_processors(&b, m, diags, all, &texted.n);
-    if (status)
-        return status;
-    b.cache = o->no_cache ? NULL : cache_open(m->arena);
     b.prefix = o->prefix ? o->prefix : prefix_of(m->arena, names_symbols(m, o));
-    bool made = o->keep ? dir_make(m->arena, o->keep, &report->error)
-                        : dir_temporary(m->arena, &b.dir, &report->error);
-    if (!made)
-        return 3;
-    status = build(&b, &texted);
-    if (!o->keep)
+    status = build(&b, m, diags);
+    if (!o->keep && b.dir)
         dir_remove(b.dir);
     return status;
 }

@@ -330,12 +330,19 @@ void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *p
 
 void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
 {
-    if (o->weights == WEIGHTS_INCBIN)
-        emit_blob(p, o, "weights", o->weights_path);
-    if (o->weights != WEIGHTS_ATTACHED)
+    if (o->weights != WEIGHTS_INCBIN && o->weights != WEIGHTS_ATTACHED)
         return;
-    attach_print_room(o->blobs, p->prefix, "weights", plan->weights_size);
+    if (!o->blobs)
+        emit_weights_blob(o, plan->weights_size, p->out);
     declare_blob(p, "weights");
+}
+
+void emit_weights_blob(const EmitOptions *o, int64_t size, Buf *out)
+{
+    if (o->weights == WEIGHTS_INCBIN)
+        blob_print(out, o->prefix, "weights", o->weights_path);
+    if (o->weights == WEIGHTS_ATTACHED)
+        attach_print_room(out, o->prefix, "weights", size);
 }
 
 void emit_rounding(const EmitOptions *o, Buf *out)
@@ -471,7 +478,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         emit_headline(o, parts_any(p), o->api);
         emit_parts(o, parts, o->api);
     }
-    emit_api(p, o);
+    if (o->api || !o->several)
+        emit_api(p, o);
     arena_free(scratch);
     return ok;
 }

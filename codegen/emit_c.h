@@ -25,9 +25,9 @@ typedef struct EmitOptions {
     bool has_lists;           // among inputs and outputs
     const char *libraries;    // "-lm": what to link with
     const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
-    Buf *blobs;               // takes what the assembler includes; NULL: it is in the unit itself
-    uint32_t ncpus;           // several processors (codegen/cpus.h): how many; else 0
-    Buf *api;                 // takes what stands around them
+    Buf *blobs; // takes what the assembler includes but weights; NULL: all is in the unit itself
+    bool several; // processors, each with a program of the model (codegen/cpus.h)
+    Buf *api;     // takes what stands around these, but emit_choice; NULL: another text's has it
     const Processor *rows;    // of the processors, the best one last
     uint32_t nrows;
     Buf *products, *tiles; // take the functions of products and their tiles; NULL: as blobs
@@ -50,7 +50,13 @@ bool weights_fit_arrays(const Module *mod, const Plan *plan);
 // ---- parts ----------------------------------------------------------------------------------
 bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error);
 void emit_steps(Printer *p, const Plan *plan, const EmitOptions *o);
-// PREFIX_weights, in the way that the options say; nothing for those that are no part of a program.
+// What chooses among the programs of several processors, which these numbers are of, from the least
+// to the best.
+void emit_choice(const char *prefix, const uint32_t *numbers, uint32_t n, Buf *out);
+// Where weights of that size are, in the way that the options say; nothing for those that are no
+// part of a program.
+void emit_weights_blob(const EmitOptions *o, int64_t size, Buf *out);
+// The declaration of PREFIX_weights; and what emit_weights_blob prints, where that is in the unit.
 void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o);
 // A page-aligned constant PREFIX_name with the contents of a file, as C.
 void blob_print(Buf *out, const char *prefix, const char *name, const char *path);

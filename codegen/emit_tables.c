@@ -366,7 +366,7 @@ void emit_program(Printer *p, const Plan *plan, const EmitOptions *o)
     if (o->profile)
         print_profile(p);
     buf_printf(p->out, "extern const cameo_model %s_model;\n\n", x);
-    if (o->ncpus) {
+    if (o->several) {
         buf_printf(
             p->out,
             "extern const cameo_program %s_program __attribute__((visibility(\"hidden\")));\n"
@@ -374,28 +374,27 @@ void emit_program(Printer *p, const Plan *plan, const EmitOptions *o)
             "const char *%s_lacks(void)\n{\n    return cameo_lacks();\n}\n\n",
             x, x, x);
     }
-    buf_printf(p->out, "%sconst cameo_program %s_program = {\n", o->ncpus ? "" : "static ", x);
+    buf_printf(p->out, "%sconst cameo_program %s_program = {\n", o->several ? "" : "static ", x);
     print_program(p, plan, o);
 }
 
-// The programs for each processor, the best one first, and which of them the machine can run.
-static void print_choice(Printer *p, uint32_t n)
+void emit_choice(const char *x, const uint32_t *numbers, uint32_t n, Buf *out)
 {
-    const char *x = p->prefix;
+    buf_printf(out, "\n/* The programs for each processor, the best one first. */\n");
     for (uint32_t i = 0; i < n; i++)
         buf_printf(
-            p->out,
+            out,
             "extern const cameo_program %s_program_%u __attribute__((visibility(\"hidden\")));\n"
             "const char *%s_lacks_%u(void) __attribute__((visibility(\"hidden\")));\n",
-            x, i, x, i);
-    buf_printf(p->out,
+            x, numbers[i], x, numbers[i]);
+    buf_printf(out,
                "\nstatic const struct {\n    const cameo_program *program;\n"
                "    const char *(*lacks)(void);\n} %s_programs[] = {\n",
                x);
     for (uint32_t i = n; i-- > 0;)
-        buf_printf(p->out, "    {&%s_program_%u, %s_lacks_%u},\n", x, i, x, i);
+        buf_printf(out, "    {&%s_program_%u, %s_lacks_%u},\n", x, numbers[i], x, numbers[i]);
     buf_printf(
-        p->out,
+        out,
         "};\n\n/* The best that the machine has the instructions of. What it lacks even for the "
         "least, or NULL. */\n"
         "static const char *%s_choose(const cameo_program **program)\n{\n"
@@ -405,7 +404,7 @@ static void print_choice(Printer *p, uint32_t n)
         "        lacks = %s_programs[i].lacks();\n"
         "        if (!lacks)\n            return NULL;\n    }\n    return lacks;\n}\n\n"
         "static const char *%s_lacks(void)\n{\n"
-        "    const cameo_program *program = NULL;\n    return %s_choose(&program);\n}\n\n",
+        "    const cameo_program *program = NULL;\n    return %s_choose(&program);\n}\n",
         x, n, x, x, x, x);
 }
 
@@ -418,11 +417,13 @@ void emit_api(Printer *p, const EmitOptions *o)
     print_ports(p, mod->outputs.at, mod->outputs.len, "outputs");
     bool in = print_list_types(p, mod->inputs.at, mod->inputs.len, "inputs");
     bool out = print_list_types(p, mod->outputs.at, mod->outputs.len, "outputs");
-    if (o->ncpus) {
-        buf_printf(p->out, "extern const cameo_model %s_model;\n\n", x);
-        print_choice(p, o->ncpus);
-    }
-    print_api(p, o->ncpus > 0);
+    if (o->several)
+        buf_printf(p->out,
+                   "extern const cameo_model %s_model;\n"
+                   "static const char *%s_choose(const cameo_program **program);\n"
+                   "static const char *%s_lacks(void);\n\n",
+                   x, x, x);
+    print_api(p, o->several);
     if (in || out)
         print_list_api(p);
     const Library *needed[MAX_LIBRARIES + 1];
@@ -447,7 +448,7 @@ void emit_api(Printer *p, const EmitOptions *o)
         o->profile
             ? "    .profile = cameo_profile,\n    .event = cameo_event,\n    .peak = cameo_peak,\n"
             : "");
-    if (o->ncpus)
+    if (o->several)
         buf_printf(p->out, "    .lacks = %s_lacks,\n", x);
     else
         buf_printf(p->out, "    .lacks = cameo_lacks,\n");

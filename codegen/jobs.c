@@ -109,51 +109,94 @@ static bool in_cache(Build *b, Job *job)
 
 // ---- side by side ------------------------------------------------------------------------------
 
-static int end_job(Build *b, Job *job)
+static void end_job(Build *b, Job *job)
 {
-    int status = end(b, job->argv[0], job->of, &job->process);
+    job->status = end(b, job->argv[0], job->of, &job->process);
+    job->error = b->report->error;
+    job->state = JOB_ENDED;
     stage_end(b->arena, &b->report->stages, job->object, &job->began);
-    if (!status && job->key)
+    if (!job->status && job->key)
         cache_keep(b->cache, job->key, in_folder(b, job->object));
-    return status;
+}
+
+// One more than processors: of three units of equal length two processors would have the last alone
+// on one of them.
+static uint32_t most_at_once(void)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors < 1              ? 1
+           : processors >= MOST_AT_ONCE ? MOST_AT_ONCE
+                                       : (uint32_t)processors + 1;
+}
+
+static void start_job(Build *b, Job *job)
+{
+    job->state = JOB_ENDED;
+    if (in_cache(b, job))
+        return;
+    job->began = stage_clock();
+    if (start(b, job->argv, &job->process)) {
+        job->state = JOB_RUNS;
+        return;
+    }
+    job->status = 2;
+    job->error = b->report->error;
+}
+
+// The first that failed.
+static const Job *failed(const Jobs *jobs)
+{
+    for (uint32_t i = 0; i < jobs->len; i++)
+        if (jobs->at[i].status)
+            return &jobs->at[i];
+    return NULL;
+}
+
+void jobs_start(Build *b, Jobs *jobs)
+{
+    uint32_t running = 0;
+    for (uint32_t i = 0; i < jobs->len; i++)
+        running += jobs->at[i].state == JOB_RUNS;
+    for (uint32_t i = 0; i < jobs->len && running < most_at_once() && !failed(jobs); i++) {
+        if (jobs->at[i].state != JOB_WAITS)
+            continue;
+        start_job(b, &jobs->at[i]);
+        running += jobs->at[i].state == JOB_RUNS;
+    }
+}
+
+// Waits for one of those that run; false: there is none.
+static bool wait_for_one(Build *b, Jobs *jobs)
+{
+    Job *running[MOST_AT_ONCE];
+    const Process *processes[MOST_AT_ONCE];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < jobs->len && n < MOST_AT_ONCE; i++) {
+        if (jobs->at[i].state != JOB_RUNS)
+            continue;
+        processes[n] = &jobs->at[i].process;
+        running[n++] = &jobs->at[i];
+    }
+    if (n)
+        end_job(b, running[process_first(processes, n)]);
+    return n > 0;
 }
 
 int jobs_run(Build *b, Jobs *jobs)
 {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t most = processors < 1              ? 1
-                          : processors > MOST_AT_ONCE ? MOST_AT_ONCE
-                                                      : (uint32_t)processors;
-    Job *running[MOST_AT_ONCE];
-    const Process *processes[MOST_AT_ONCE];
-    uint32_t n = 0, next = 0;
-    int status = 0;
-    Str error = STR_NONE;
-    while (n || (next < jobs->len && !status)) {
-        if (next < jobs->len && !status && n < most) {
-            Job *job = &jobs->at[next++];
-            if (in_cache(b, job))
-                continue;
-            job->began = stage_clock();
-            if (!start(b, job->argv, &job->process)) {
-                status = 2;
-                error = b->report->error;
-                continue;
-            }
-            processes[n] = &job->process;
-            running[n++] = job;
-            continue;
-        }
-        const uint32_t first = process_first(processes, n);
-        const int ended = end_job(b, running[first]);
-        if (ended && !status) {
-            status = ended;
-            error = b->report->error;
-        }
-        running[first] = running[--n];
-        processes[first] = processes[n];
-    }
-    if (status)
-        b->report->error = error;
-    return status;
+    do
+        jobs_start(b, jobs);
+    while (wait_for_one(b, jobs));
+    const Job *first = failed(jobs);
+    if (first)
+        b->report->error = first->error;
+    return first ? first->status : 0;
+}
+
+void jobs_abandon(Build *b, Jobs *jobs)
+{
+    const Str error = b->report->error;
+    while (wait_for_one(b, jobs))
+        continue;
+    b->report->error = error;
 }

@@ -13,15 +13,26 @@ typedef struct Job {
     Str of;             // a source of the user; empty: what Cameo emitted
     bool kept;          // the text is the same for all models (codegen/shelf.h)
     const char *key;    // of the cache; NULL: it is not asked
+    enum { JOB_WAITS, JOB_RUNS, JOB_ENDED } state;
+    int status; // of one that ended; where it is not 0, error says why
+    Str error;
     Process process;
     double began; // by stage_clock
 } Job;
 
-typedef VEC(Job) Jobs;
+typedef struct Jobs {
+    Job *at;
+    uint32_t len, cap;
+} Jobs;
 
-// All of them, the first ones first, as many at once as there are processors. 0, or the exit status
-// of the first that failed, with report->error set; none is running then.
+// Starts what waits, the first ones first, one more at once than there are processors; waits for
+// none.
+void jobs_start(Build *b, Jobs *jobs);
+// All of them, what was started too. 0, or the exit status of the first that failed, with
+// report->error set; none is running then.
 int jobs_run(Build *b, Jobs *jobs);
+// Waits for those that are running, whatever comes of them.
+void jobs_abandon(Build *b, Jobs *jobs);
 // One that is not a compilation: called, waited for.
 int jobs_call(Build *b, const char *const *argv);
 // b->described: the compiler's own words about which it is, the files that it works with, and the

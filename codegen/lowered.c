@@ -24,7 +24,7 @@ static uint32_t group(Build *b, Lowered *all)
         const bool begins = i == 0 || (b->o->again && !laid_alike(&rows[i - 1], &rows[i]));
         Lowered *l = &all[begins ? k++ : k - 1];
         if (begins)
-            *l = (Lowered){.o = *b->o, .first = i};
+            *l = (Lowered){.o = *b->o, .first = i, .number = k - 1};
         l->rows[l->n++] = rows[i];
         if (n > 1)
             l->o.cpu = begins ? b->cpus[i] : str_printf(b->arena, "%s,%s", l->o.cpu, b->cpus[i]).at;
@@ -42,15 +42,14 @@ static bool multiplies_words(const Module *mod)
            byte_products_any(mod->steps, false) || byte_products_any(mod->steps, true);
 }
 
-static void leave_out(Build *b, Lowered *all, uint32_t g, uint32_t *n)
+// Do the processors stay in the build, where what they add is the multiplication of words?
+static bool stays(Build *b, const Lowered *l)
 {
-    const Lowered gone = all[g];
-    const uint32_t behind = gone.first + gone.n;
-    memmove(&b->cpus[gone.first], &b->cpus[behind], (b->ncpus - behind) * sizeof *b->cpus);
-    b->ncpus -= gone.n;
-    memmove(&all[g], &all[g + 1], (--*n - g) * sizeof *all);
-    for (uint32_t i = g; i < *n; i++)
-        all[i].first -= gone.n;
+    if (!b->may_leave || l->first == 0 || multiplies_words(l->mod))
+        return true;
+    for (uint32_t i = 0; i < l->n; i++)
+        b->left_out[l->first + i] = true;
+    return false;
 }
 
 // A model of its own for each but the last, whose diagnostics say all that the others' would.
@@ -70,28 +69,35 @@ static Module *lower(Build *b, Lowered *l, const Model *m)
     return mod;
 }
 
-int lower_for_processors(Build *b, Model *m, Diags *diags, Lowered *all, uint32_t *n)
+static int lower_all(Build *b, Model *m, Diags *diags, Lowered *all, uint32_t n, LoweredTake *take,
+                     void *of)
 {
     CompileReport *r = b->report;
-    *n = b->ncpus > 1 ? group(b, all) : 1;
+    int status = 0;
+    for (uint32_t g = n; g-- > 0 && !status;) {
+        Lowered *l = &all[g];
+        const bool first = g + 1 == n;
+        double since = stage_clock();
+        l->mod = first ? compile_to_module(m, &l->o, diags, r) : lower(b, l, m);
+        if (!first)
+            stage_more(b->arena, &r->stages, "lowered again", &since);
+        if (l->mod)
+            status = stays(b, l) ? take(of, l) : 0;
+        else // no diagnostic: an option does not fit the model
+            status = !first || r->bug ? 4 : r->error.len && !diags->errors ? 2 : 1;
+    }
+    return status;
+}
+
+int lower_for_processors(Build *b, Model *m, Diags *diags, Lowered *all, LoweredTake *take,
+                         void *of)
+{
+    const uint32_t n = b->ncpus > 1 ? group(b, all) : 1;
     if (b->ncpus == 1) {
         all[0] = (Lowered){.o = *b->o};
         all[0].n = processors_of(b->o->cpu, &b->o->tuned, all[0].rows);
     }
-    Lowered *last = &all[*n - 1];
-    last->mod = compile_to_module(m, &last->o, diags, r);
-    if (!last->mod) // no diagnostic: an option does not fit the model
-        return r->bug ? 4 : r->error.len && !diags->errors ? 2 : 1;
-    double since = stage_clock();
-    for (uint32_t g = *n - 1; g-- > 0;)
-        if (!(all[g].mod = lower(b, &all[g], m)))
-            return 4;
-    if (*n > 1)
-        stage_end(b->arena, &r->stages, "lowered again", &since);
-    for (uint32_t g = *n; g-- > 1 && b->may_leave;)
-        if (!multiplies_words(all[g].mod))
-            leave_out(b, all, g, n);
-    return 0;
+    return lower_all(b, m, diags, all, n, take, of);
 }
 
 // ---- weights -----------------------------------------------------------------------------------
@@ -102,15 +108,24 @@ typedef struct Placed {
     uint32_t next; // 1 + number of the last one before of that size; 0: none
 } Placed;
 
-typedef struct Blob {
+struct Blob {
+    Arena *arena;
     Map sizes; // 1 + number of the last one of a size
     VEC(Placed) placed;
     int64_t end;
-} Blob;
+};
+
+Blob *blob_new(Arena *a)
+{
+    Blob *blob = NEW(a, Blob);
+    *blob = (Blob){.arena = a, .sizes = {.arena = a}};
+    return blob;
+}
 
 // The offset of the same bytes; else these are placed at the end. *is_new: so it was.
-static int64_t place(Arena *a, Blob *blob, const void *at, int64_t size, bool *is_new)
+static int64_t place(Blob *blob, const void *at, int64_t size, bool *is_new)
 {
+    Arena *a = blob->arena;
     int64_t *key = NEW(a, int64_t);
     *key = size;
     uint32_t *last = map_put(&blob->sizes, (Str){(const char *)key, sizeof *key}, NULL);
@@ -128,10 +143,10 @@ static int64_t place(Arena *a, Blob *blob, const void *at, int64_t size, bool *i
 }
 
 // Strings are numbered by each module in its own way: what stands for them is never shared.
-static bool place_weights(Arena *a, Blob *blob, const Lowered *l, Str *error)
+bool blob_place(Blob *blob, const Lowered *l, Str *error)
 {
     Plan *p = l->plan;
-    bool *elsewhere = NEWS(a, bool, l->mod->buffers.len);
+    bool *elsewhere = NEWS(blob->arena, bool, l->mod->buffers.len);
     for (BufferId b = 1; b < l->mod->buffers.len; b++) {
         if (p->place[b] != PLACE_WEIGHT)
             continue;
@@ -146,21 +161,10 @@ static bool place_weights(Arena *a, Blob *blob, const Lowered *l, Str *error)
         if (!at)
             return false;
         bool is_new;
-        p->weight_offset[b] = place(a, blob, at, size, &is_new);
+        p->weight_offset[b] = place(blob, at, size, &is_new);
         elsewhere[b] = !is_new;
     }
     p->elsewhere = elsewhere;
-    p->weights_end = blob->end;
-    return true;
-}
-
-bool lowered_share_weights(Arena *a, const Lowered *all, uint32_t n, Str *error)
-{
-    Blob blob = {.sizes = {.arena = a}};
-    for (uint32_t i = 0; i < n; i++)
-        if (!place_weights(a, &blob, &all[i], error))
-            return false;
-    for (uint32_t i = 0; i < n; i++)
-        all[i].plan->weights_size = blob.end;
+    p->weights_size = p->weights_end = blob->end;
     return true;
 }

@@ -16,5 +16,7 @@ typedef VEC(Stage) Stages;
 double stage_clock(void);
 // What began at *since has ended now; the next one begins.
 void stage_end(Arena *a, Stages *s, const char *name, double *since);
+// The same, where it is one stage with what was called so before.
+void stage_more(Arena *a, Stages *s, const char *name, double *since);
 
 #endif

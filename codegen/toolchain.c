@@ -294,30 +294,56 @@ static void define(Job *job, const char *what)
     job->argv[n] = NULL;
 }
 
-// The model for each of the processors, its two outer names by number; and what chooses.
-static void add_models(Build *b, Jobs *jobs)
+// Is the model's object all that there is to be?
+static bool alone(const Build *b)
 {
+    const EmitKind kind = b->o->kind;
+    return (kind == EMIT_OBJ || kind == EMIT_LOADED) && b->ncpus == 1 && !b->custom.len;
+}
+
+const char *toolchain_result(Build *b)
+{
+    return with(b, ".out");
+}
+
+// The model for one of several processors, its two outer names by number.
+static void add_variant(Build *b, Jobs *jobs, const ModelText *t, uint32_t variant)
+{
+    const uint32_t cpu = t->first + variant;
+    Job *job = add_job(b, jobs, KERNELS, t->name);
+    job->object = str_printf(b->arena, "%s_%u.o", b->prefix, cpu).at;
+    uint32_t n = compile_command(b, KERNELS, cpu, job->source, job->object, job->argv);
+    static const char *const outer[] = {"program", "lacks"};
+    for (int k = 0; k < 2; k++)
+        job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k], b->prefix,
+                                    outer[k], cpu)
+                             .at;
+    job->argv[n++] = str_printf(b->arena, "-DCAMEO_VARIANT=%u", variant).at;
+    job->argv[n] = NULL;
+    if (b->kept[cpu][0])
+        define(job, target_define(b, cpu));
+}
+
+void toolchain_begin(Build *b, const ModelText *t)
+{
+    if (!b->models)
+        b->models = NEW(b->arena, Jobs);
     if (b->ncpus == 1) {
-        Job *job = add_job(b, jobs, KERNELS, b->sources[0]);
+        Job *job = add_job(b, b->models, KERNELS, t->name);
+        job->object = alone(b) ? toolchain_result(b) : job->object;
+        compile_command(b, KERNELS, 0, job->source, job->object, job->argv);
         if (b->kept[0][0])
             define(job, target_define(b, 0));
-        return;
     }
-    for (uint32_t i = b->ncpus; i-- > 0;) {
-        Job *job = add_job(b, jobs, KERNELS, b->sources[i]);
-        job->object = str_printf(b->arena, "%s_%u.o", b->prefix, i).at;
-        uint32_t n = compile_command(b, KERNELS, i, job->source, job->object, job->argv);
-        static const char *const outer[] = {"program", "lacks"};
-        for (int k = 0; k < 2; k++)
-            job->argv[n++] = str_printf(b->arena, "-D%s_%s=%s_%s_%u", b->prefix, outer[k],
-                                        b->prefix, outer[k], i)
-                                 .at;
-        job->argv[n++] = str_printf(b->arena, "-DCAMEO_VARIANT=%u", b->variants[i]).at;
-        job->argv[n] = NULL;
-        if (b->kept[i][0])
-            define(job, target_define(b, i));
-    }
-    add_job(b, jobs, BESIDE, with(b, "_api"));
+    for (uint32_t i = t->n; i-- > 0 && b->ncpus > 1;)
+        add_variant(b, b->models, t, i);
+    jobs_start(b, b->models);
+}
+
+void toolchain_abandon(Build *b)
+{
+    if (b->models)
+        jobs_abandon(b, b->models);
 }
 
 static void add_blobs(Build *b, Jobs *jobs)
@@ -416,33 +442,32 @@ static int archive_object(Build *b, const char *object, const char *out)
     return jobs_call(b, argv);
 }
 
-int toolchain_compile(Build *b, const char *out)
+int toolchain_compile(Build *b)
 {
     const EmitKind kind = b->o->kind;
     const bool linked = kind == EMIT_EXE || kind == EMIT_SHARED;
-    const bool one = b->ncpus == 1 && !b->custom.len;
-    Jobs jobs = {0};
-    add_models(b, &jobs);
-    if (!linked && one && kind != EMIT_STATIC) {
-        Job *model = &jobs.at[0];
-        model->object = out;
-        compile_command(b, KERNELS, 0, model->source, out, model->argv);
-        return jobs_run(b, &jobs);
-    }
-    const char *object = with(b, ".o");
-    int status = linked ? add_parts(b, &jobs) : 0;
-    add_blobs(b, &jobs);
-    add_custom(b, &jobs);
-    status = status ? status : jobs_run(b, &jobs);
+    const char *out = toolchain_result(b), *object = with(b, ".o");
+    Jobs *jobs = b->models;
+    if (alone(b))
+        return jobs_run(b, jobs);
+    const uint32_t models = jobs->len;
+    if (b->ncpus > 1)
+        add_job(b, jobs, BESIDE, with(b, "_api"));
+    int status = linked ? add_parts(b, jobs) : 0;
+    add_blobs(b, jobs);
+    add_custom(b, jobs);
+    status = status ? status : jobs_run(b, jobs);
+    const Jobs objects = *jobs;
+    jobs->len = models; // what is around them may have to be made again
     double since = stage_clock();
     if (linked) {
-        status = status ? status : link_program(b, &jobs, out);
+        status = status ? status : link_program(b, &objects, out);
         stage_end(b->arena, &b->report->stages, "link", &since);
         return status;
     }
-    if (!one) {
+    if (b->ncpus > 1 || b->custom.len) {
         object = kind == EMIT_STATIC ? with(b, "_joined.o") : out;
-        status = status ? status : join_objects(b, &jobs, object);
+        status = status ? status : join_objects(b, &objects, object);
     }
     return status || kind != EMIT_STATIC ? status : archive_object(b, object, out);
 }
