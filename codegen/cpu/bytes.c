@@ -127,13 +127,23 @@ const Expr *bytes_zero(Module *mod, const Bytes *b)
     return b->flip ? expr_binary(mod, B_ADD, zero, number(mod, MIDDLE)) : zero;
 }
 
-BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements)
+static BufferId weight_of(Module *mod, DType t, int64_t n, const TensorData *data)
 {
-    const TensorData *data = tensor_new(mod->arena, t, 1, &n, elements);
     Index dim = poly_const(mod->polys, n);
     BufferId b = buffer_new(mod, BUF_WEIGHT, STR("packed"), t, 1, &dim);
     buffer_at(mod, b)->data = data;
     return b;
+}
+
+BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements)
+{
+    return weight_of(mod, t, n, tensor_new(mod->arena, t, 1, &n, elements));
+}
+
+BufferId bytes_keep(Module *mod, DType t, int64_t n, void *lent)
+{
+    const void *kept = arena_keep(mod->arena, lent, (size_t)n * dtype_stored_bytes(t));
+    return weight_of(mod, t, n, tensor_around(mod->arena, t, 1, &n, kept));
 }
 
 BufferId bytes_scratch(Module *mod, DType t, Index n)

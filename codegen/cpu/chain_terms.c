@@ -102,16 +102,15 @@ bool chain_terms_pack(Module *mod, const Conv *c, const Conv **to)
     apart->split = SPLIT_COLUMNS;
     split_conv_whole(apart, &panels, &deep);
     apart->block = panels * deep * TILE_ROWS;
-    float *all = w ? calloc((size_t)apart->block, sizeof *all) : NULL;
-    if (!all)
+    if (!w)
         return false;
+    float *all = arena_lend(mod->arena, (size_t)apart->block * sizeof *all);
     for (int64_t at = 0; at < k; at++)
         for (int64_t i = 0; i < rows; i++)
             all[split_conv_at(rows, k, i, at)] = w[conv_packed_at(number(b->dims[1]), k, i, at)];
     const int64_t dims[] = {1, panels, deep, TILE_ROWS};
     apart->packed = constants_weight(mod, c->w->buffer, 4, dims, all);
     apart->panels = NULL;
-    free(all);
     *to = apart;
     return true;
 }

@@ -343,16 +343,20 @@ static bool is_equal(const Module *mod, const Buffer *b, Str name, uint32_t rank
 }
 
 BufferId constants_weight(Module *mod, BufferId of, uint32_t rank, const int64_t *dims,
-                          const float *elements)
+                          float *lent)
 {
     const Str name = buffer_at(mod, of)->name;
     Index shape[4];
+    size_t size = sizeof *lent;
+    for (uint32_t i = 0; i < rank; i++)
+        size *= (size_t)dims[i];
+    const float *elements = arena_keep(mod->arena, lent, size);
     for (BufferId b = 1; b < mod->buffers.len; b++)
         if (b != of && is_equal(mod, buffer_at(mod, b), name, rank, dims, elements))
             return b;
     for (uint32_t i = 0; i < rank; i++)
         shape[i] = poly_const(mod->polys, dims[i]);
     BufferId b = buffer_new(mod, BUF_WEIGHT, name, DT_F32, rank, shape);
-    buffer_at(mod, b)->data = tensor_new(mod->arena, DT_F32, rank, dims, elements);
+    buffer_at(mod, b)->data = tensor_around(mod->arena, DT_F32, rank, dims, elements);
     return b;
 }

@@ -36,9 +36,9 @@ void constant_index(Iterations *x, Index i, int64_t *to);
 // The element of a tensor of these dims at each.
 void constant_places(Iterations *x, uint32_t rank, const Index *dims, const Index *at, int64_t *to);
 
-// A weight of these elements, which are copied, packed of `of`, whose name it has; another one that
-// there is already under that name, if equal.
+// A weight of these elements, which the module's arena lent (arena_lend), packed of `of`, whose
+// name it has; another one that there is already under that name, if equal.
 BufferId constants_weight(Module *mod, BufferId of, uint32_t rank, const int64_t *dims,
-                          const float *elements);
+                          float *lent);
 
 #endif

@@ -525,10 +525,8 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
     split_conv_whole(&m->c, &panels, &k);
     m->c.block = panels * k * TILE_ROWS;
     int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
-    float *to = calloc((size_t)(w->groups.size * m->c.block), sizeof *to);
-    bool packed = to && (!tile || pack_tiles(&m->c, w, f, from, to));
-    if (!packed) {
-        free(to);
+    float *to = arena_lend(m->mod->arena, (size_t)(w->groups.size * m->c.block) * sizeof *to);
+    if (tile && !pack_tiles(&m->c, w, f, from, to)) {
         *error = STR("no memory for packed weights");
         return false;
     }
@@ -540,7 +538,6 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
         m->c.panels = scales ? NULL : memcpy(NEW(m->mod->arena, Panels), w, sizeof *w);
     }
     m->c.packed = constants_weight(m->mod, m->c.w->buffer, 4, dims, to);
-    free(to);
     file_forget(&m->mod->model->view, from,
                 (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
     return true;
@@ -551,18 +548,15 @@ static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
     const StoredF32 *from = tensor_elements(m->mod->model, (TensorData *)(uintptr_t)b->data, error);
-    float *to = from ? calloc((size_t)(w->groups.size * w->k.size), sizeof *to) : NULL;
-    if (!to) {
-        *error = from ? STR("no memory for scaled weights") : *error;
+    if (!from)
         return false;
-    }
+    float *to = arena_lend(m->mod->arena, (size_t)(w->groups.size * w->k.size) * sizeof *to);
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t k = 0; k < w->k.size; k++)
             to[g * w->k.size + k] = scaled(w, f, g, 0, column_of(w, from, g, k));
     const int64_t dims[] = {w->groups.size, w->k.size};
     m->c.packed = constants_weight(m->mod, m->c.w->buffer, 2, dims, to);
     m->c.block = w->k.size;
-    free(to);
     for (uint32_t i = m->c.rank, stride = 1; i > 0; i--) {
         int64_t n;
         m->c.wt[i - 1] = poly_const(m->polys, stride);
@@ -592,18 +586,11 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
         return;
     c->biases = c->depthwise ? 1 : (w->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     const int64_t dims[] = {w->groups.size, c->biases};
-    float *bias = calloc((size_t)(w->groups.size * c->biases), sizeof *bias);
-    if (!bias) {
-        free(f->scale);
-        free(f->bias);
-        *f = (Finish){0};
-        return;
-    }
+    float *bias = arena_lend(m->mod->arena, (size_t)(w->groups.size * c->biases) * sizeof *bias);
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t i = 0; i < w->rows; i++)
             bias[g * c->biases + i] = (float)f->bias[g * w->rows + i];
     c->bias = constants_weight(m->mod, m->c.w->buffer, 2, dims, bias);
-    free(bias);
     c->finish = true;
     c->added = f->added;
     c->low = (float)f->low;

@@ -336,9 +336,7 @@ static bool pack_weights(Match *m, Str *error)
         return false;
     from += first;
     int64_t columns = (n + 15) / 16 * 16, dims[] = {k, columns};
-    float *to = calloc((size_t)(k * columns), sizeof *to);
-    if (!to)
-        return true; // as it is, then
+    float *to = arena_lend(m->mod->arena, (size_t)(k * columns) * sizeof *to);
     for (int64_t begin = 0; begin < n; begin += WIDTH) {
         const int64_t left = columns - begin, width = left < WIDTH ? left : WIDTH;
         const int64_t used = n - begin < width ? n - begin : width;
@@ -351,7 +349,6 @@ static bool pack_weights(Match *m, Str *error)
     }
     m->o.split = m->o.split && split_takes(to, k * columns);
     m->o.packed = constants_weight(m->mod, m->o.b->buffer, 2, dims, to);
-    free(to);
     file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
     return true;
 }

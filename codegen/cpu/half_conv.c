@@ -77,15 +77,10 @@ HalfConv *half_conv_pack(Printer *p, const Conv *c, const ByteWeights *w, Str *e
         return NULL;
     const int64_t tiles = (w->rows + TILE - 1) / TILE, steps = steps_of(w);
     const int64_t words = tiles * steps * TILE * TILE;
-    uint16_t *to = calloc((size_t)words, 2 * sizeof *to);
-    if (!to) {
-        *error = STR("no memory for packed weights");
-        return NULL;
-    }
+    uint16_t *to = arena_lend(mod->arena, (size_t)words * 2 * sizeof *to);
     pack(w, from, to);
     HalfConv *h = NEW(mod->arena, HalfConv);
-    h->packed = bytes_buffer(mod, DT_I32, words, to);
-    free(to);
+    h->packed = bytes_keep(mod, DT_I32, words, to);
     h->copy = bytes_scratch(mod, DT_I32, copy_size(polys, c));
     h->group = GATHERED / (steps * TILE * TILE_COLUMNS);
     h->group = h->group < 1 ? 1 : h->group < MOST_PANELS ? h->group : MOST_PANELS;

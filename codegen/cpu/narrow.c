@@ -255,15 +255,6 @@ static bool has_zeros(const Codes *c, int64_t middle)
     return false;
 }
 
-static BufferId new_weight(Module *mod, int64_t words, const void *elements)
-{
-    const TensorData *data = tensor_new(mod->arena, DT_I32, 1, &words, elements);
-    Index dim = poly_const(mod->polys, words);
-    BufferId b = buffer_new(mod, BUF_WEIGHT, STR("packed"), DT_I32, 1, &dim);
-    buffer_at(mod, b)->data = data;
-    return b;
-}
-
 int64_t narrow_words(const Narrow *w)
 {
     const int64_t numbers = w->bits == 16 ? 0 : 1 + w->zeros;
@@ -279,9 +270,7 @@ static bool pack_codes(Module *mod, const Codes *c, Narrow *w)
     w->block = block_of(c);
     w->zeros = has_zeros(c, middle);
     const int64_t columns = (c->n + 15) / 16 * 16, words = narrow_words(w);
-    uint32_t *to = calloc((size_t)columns * (size_t)words, sizeof *to);
-    if (!to)
-        return false;
+    uint32_t *to = arena_lend(mod->arena, (size_t)columns * (size_t)words * sizeof *to);
     for (int64_t n0 = 0; n0 < columns; n0 += WIDTH) {
         const int64_t width = columns - n0 < WIDTH ? columns - n0 : WIDTH;
         uint32_t *at = to + n0 * words;
@@ -290,8 +279,7 @@ static bool pack_codes(Module *mod, const Codes *c, Narrow *w)
             at += width * (w->block * w->bits / 32 + 1 + w->zeros);
         }
     }
-    w->packed = new_weight(mod, columns * words, to);
-    free(to);
+    w->packed = bytes_keep(mod, DT_I32, columns * words, to);
     return true;
 }
 
@@ -348,12 +336,15 @@ static void pack_halves(const Codes *c, const StoredU16 *from, uint32_t *to)
 {
     const int64_t columns = (c->n + 15) / 16 * 16,
                   words = (c->k + NARROW_PAIRS - 1) / NARROW_PAIRS * NARROW_PAIRS / 2;
-    for (int64_t n = 0; n < c->n; n++) {
-        const int64_t begin = n / WIDTH * WIDTH, left = columns - begin;
-        const int64_t width = left < WIDTH ? left : WIDTH;
-        uint32_t *at = to + begin * words + n - begin;
-        for (int64_t k = 0; k < c->k; k++)
-            at[k / 2 * width] |= (uint32_t)from[k * c->bk + n * c->bn] << (k % 2 * 16);
+    for (int64_t n0 = 0; n0 < c->n; n0 += WIDTH) {
+        const int64_t left = columns - n0, width = left < WIDTH ? left : WIDTH;
+        const int64_t used = c->n - n0 < width ? c->n - n0 : width;
+        uint32_t *row = to + n0 * words;
+        const StoredU16 *at = from + n0 * c->bn;
+        for (int64_t k = 0; k < c->k; k += 2, row += width, at += 2 * c->bk)
+            for (int64_t n = 0; n < used; n++)
+                row[n] = at[n * c->bn] |
+                         (k + 1 < c->k ? (uint32_t)at[n * c->bn + c->bk] << 16 : 0);
     }
 }
 
@@ -372,12 +363,11 @@ Narrow *narrow_pack_halves(Printer *p, const Override *o, Str *error)
             return NULL;
     Narrow w = {.n = c.n, .k = c.k, .block = NARROW_PAIRS, .bits = 16, .half = half};
     const int64_t size = (c.n + 15) / 16 * 16 * narrow_words(&w);
-    uint32_t *to = from ? calloc((size_t)size, sizeof *to) : NULL;
-    if (!to)
+    if (!from)
         return NULL;
+    uint32_t *to = arena_lend(mod->arena, (size_t)size * sizeof *to);
     pack_halves(&c, from, to);
-    w.packed = new_weight(mod, size, to);
-    free(to);
+    w.packed = bytes_keep(mod, DT_I32, size, to);
     Narrow *kept = NEW(mod->arena, Narrow);
     *kept = w;
     return kept;

@@ -159,15 +159,12 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
         return packed;
     }
     const int64_t words = to->filled * steps_of(to) * WORDS;
-    void *packed = from ? calloc((size_t)words, sizeof(int32_t)) : NULL;
-    if (!packed) {
-        *error = from ? STR("no memory for packed weights") : *error;
+    if (!from)
         return false;
-    }
+    void *packed = arena_lend(mod->arena, (size_t)words * sizeof(int32_t));
     for (int64_t i = 0; i < w->rows; i++)
         pack_row(c, w, to, from, i, packed);
-    to->packed = bytes_buffer(mod, DT_I32, words, packed);
-    free(packed);
+    to->packed = bytes_keep(mod, DT_I32, words, packed);
     if (c->bytes)
         add_totals(mod, c, w, to->filled, from);
     return true;

@@ -134,16 +134,48 @@ static const double given[2][MOST_SIDE][TAPS] = {
 static const unsigned char order[MOST_NUMBERS] = {0,  4,  6, 1, 7, 10, 12, 13, 11, 14, 15, 19, 21,
                                                   16, 22, 2, 5, 8, 3,  9,  17, 20, 23, 18, 24};
 
-static void transform(int64_t stride, const double *window, double *numbers)
+// What each place of the window is multiplied by in each number.
+static void set_factors(int64_t stride, double factors[WINDOW][MOST_NUMBERS])
 {
     const int64_t side = stride + TAPS;
     for (int64_t i = 0; i < side * side; i++) {
         const double *down = given[stride - 1][i / side], *across = given[stride - 1][i % side];
-        double sum = 0;
         for (int t = 0; t < WINDOW; t++)
-            sum += down[t / TAPS] * across[t % TAPS] * window[t];
-        numbers[stride == 1 ? i : order[i]] = sum;
+            factors[t][stride == 1 ? i : order[i]] = down[t / TAPS] * across[t % TAPS];
     }
+}
+
+static void transform(int64_t stride, const double factors[WINDOW][MOST_NUMBERS],
+                      const double *window, double *numbers)
+{
+    const int64_t side = stride + TAPS;
+    for (int64_t i = 0; i < side * side; i++)
+        numbers[i] = 0.0 + factors[0][i] * window[0]; // no zero has a sign
+    for (int t = 1; t < WINDOW; t++)
+        for (int64_t i = 0; i < side * side; i++)
+            numbers[i] += factors[t][i] * window[t];
+}
+
+static double widened(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof x);
+    return (double)x;
+}
+
+// To the nearest, and the even one of two: of normal numbers by their bits.
+static void store(double x, uint16_t *to)
+{
+    enum { LEFT_OUT = 52 - 7, BIAS = 1023 - 127 };
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t half = ((uint64_t)1 << (LEFT_OUT - 1)) - 1 + (bits >> LEFT_OUT & 1);
+    const uint64_t near = ((bits & INT64_MAX) + half) >> LEFT_OUT, exponent = near >> 7;
+    if (exponent > BIAS && exponent < BIAS + 255)
+        *to = (uint16_t)(bits >> 63 << 15 | (near - ((uint64_t)BIAS << 7)));
+    else
+        scalar_store(DT_BF16, to, (Scalar){.f = x});
 }
 
 // The sum that number n is added to: its first number, and how many it has.
@@ -168,7 +200,7 @@ static void put(const PixelConv *c, int64_t i, int64_t k, const double *numbers,
         const int64_t sum = sum_of(c->stride[0], n, &many);
         const int64_t step = (i / PIXEL_PANEL * all + sum) * c->planes + plane * many + n - sum;
         const int64_t word = ((2 * step + i % PIXEL_PANEL / TILE) * TILE + lane / 2) * TILE;
-        scalar_store(DT_BF16, &to[2 * (word + i % TILE) + lane % 2], (Scalar){.f = numbers[n]});
+        store(numbers[n], &to[2 * (word + i % TILE) + lane % 2]);
     }
 }
 
@@ -178,23 +210,21 @@ bool pixel_winograd_pack(Module *mod, const Conv *c, const ByteWeights *w, Pixel
     const Buffer *b = buffer_at(mod, c->w->buffer);
     const StoredU16 *from = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, error);
     const int64_t words = to->filled * numbers_of(to) * to->planes * TILE;
-    uint16_t *packed = from ? calloc((size_t)words, sizeof(int32_t)) : NULL;
-    if (!packed) {
-        *error = from ? STR("no memory for packed weights") : *error;
+    if (!from)
         return false;
-    }
+    uint16_t *packed = arena_lend(mod->arena, (size_t)words * sizeof(int32_t));
+    double factors[WINDOW][MOST_NUMBERS];
+    set_factors(to->stride[0], factors);
     for (int64_t i = 0; i < w->rows; i++)
         for (int64_t k = 0; k < w->channels; k++) {
             const StoredU16 *at = from + w->start + w->group_at[0] + i * w->row;
             double window[WINDOW], numbers[MOST_NUMBERS];
             for (int64_t t = 0; t < WINDOW; t++)
-                window[t] =
-                    scalar_load(DT_BF16, (const unsigned char *)(at + w->k_at[k * WINDOW + t])).f;
-            transform(to->stride[0], window, numbers);
+                window[t] = widened(at[w->k_at[k * WINDOW + t]]);
+            transform(to->stride[0], factors, window, numbers);
             put(to, i, k, numbers, packed);
         }
-    to->packed = bytes_buffer(mod, DT_I32, words, packed);
-    free(packed);
+    to->packed = bytes_keep(mod, DT_I32, words, packed);
     return true;
 }
 
