@@ -112,20 +112,25 @@ static int64_t steps_of(const PixelConv *c)
 static void pack_row(const Conv *c, const ByteWeights *w, const PixelConv *p, const void *from,
                      int64_t i, void *to)
 {
-    const int64_t lanes = pixel_lanes(p->dtype), each = lanes / WORDS;
+    const int64_t each = c->bytes ? 4 : 2, lanes = WORDS * each;
     const int64_t first = i / PIXEL_PANEL * steps_of(p);
-    for (int64_t k = 0; k < w->channels; k++)
+    const int64_t row = w->start + w->group_at[0] + i * w->row;
+    for (int64_t k = 0; k < w->channels; k++) {
+        const int64_t plane = c->bytes ? k / (4 * WORDS) : k / (2 * WORDS);
         for (int64_t t = 0; t < w->taps; t++) {
-            const int64_t at = w->start + w->group_at[0] + i * w->row + w->k_at[k * w->taps + t];
-            const int64_t step = p->few ? pixel_few_step(p, t) : k / lanes * w->taps + t;
-            const int64_t lane = p->few ? pixel_few_lane(p, t, k) : k % lanes;
+            const int64_t at = row + w->k_at[k * w->taps + t];
+            const int64_t step = p->few ? pixel_few_step(p, t) : plane * w->taps + t;
+            const int64_t lane = p->few ? pixel_few_lane(p, t, k) : k - plane * lanes;
             const int64_t half = 2 * (first + step) + i % PIXEL_PANEL / TILE; // tile of columns
-            const int64_t word = (half * WORDS + lane / each) * TILE + i % TILE;
+            const int64_t column = half * WORDS * TILE + i % TILE;
             if (c->bytes)
-                ((int8_t *)to)[word * each + lane % each] = bytes_weight(c->bytes, from, at);
+                ((int8_t *)to)[(column + lane / 4 * TILE) * 4 + lane % 4] =
+                    bytes_weight(c->bytes, from, at);
             else
-                ((uint16_t *)to)[word * each + lane % each] = ((const StoredU16 *)from)[at];
+                ((uint16_t *)to)[(column + lane / 2 * TILE) * 2 + lane % 2] =
+                    ((const StoredU16 *)from)[at];
         }
+    }
 }
 
 // What x's zero point adds to the sums of each channel, as far as it is known: sum w, times it.
