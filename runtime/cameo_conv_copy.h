@@ -255,7 +255,7 @@ static __attribute__((noinline, unused)) void cameo_conv_turned(const cameo_conv
             c = channels - c < CAMEO_LANES ? channels - CAMEO_LANES : c;
             for (int64_t i = 0; i < count; i += CAMEO_LANES) {
                 i = count - i < CAMEO_LANES ? count - CAMEO_LANES : i;
-                cameo_gemm_square(x + row * g->step[1] + i * step + c, step,
+                cameo_gemm_square(x + row * g->step[1] + i * step + c, step, CAMEO_LANES - 1,
                                   to + c * apart + j * length + low + i, apart);
             }
         }

@@ -20,6 +20,8 @@ enum { CAMEO_GEMM_FEW = 256 * CAMEO_GEMM_M }; /* elements of few rows of A, for 
 enum { CAMEO_GEMM_ASKS = 48, CAMEO_GEMM_COPIES = 64, CAMEO_GEMM_NEAR = 8192 };
 /* Rows of B that are read at once, and how far apart they are where few rows of A read no more. */
 enum { CAMEO_GEMM_LINES = 8, CAMEO_GEMM_FAR = 512 };
+/* Last columns of C that are summed along k, of at least so many values of k. */
+enum { CAMEO_GEMM_COLUMNS = CAMEO_LANES / 4, CAMEO_GEMM_ALONG = 2 * CAMEO_LANES };
 enum { CAMEO_GEMM_KEPT = CAMEO_CPU_KEPT / 4 }; /* elements of A, for each panel of B */
 
 /* Four numbers, wherever they lie. */
@@ -55,28 +57,31 @@ cameo_quads_turn(cameo_vec r0, cameo_vec r1, cameo_vec r2, cameo_vec r3, cameo_v
 #endif
 #endif
 
-/* A square of LANES x LANES elements, its columns `bn` apart, as rows `wide` apart. Lanes of a half
- * and of the other are put side by side until each is in its place. */
+/* A square of LANES x LANES elements, its columns `bn` apart, as rows `wide` apart; behind column
+ * `last` it is that one again. Lanes of a half and of the other are put side by side until each is
+ * in its place. */
 #ifdef CAMEO_QUADS
 static inline __attribute__((always_inline, unused)) void
-cameo_gemm_square(const float *b, int64_t bn, float *to, int64_t wide)
+cameo_gemm_square(const float *b, int64_t bn, int64_t last, float *to, int64_t wide)
 {
+    int64_t at[CAMEO_LANES];
+    for (int i = 0; i < CAMEO_LANES; i++)
+        at[i] = (i < last ? i : last) * bn;
     for (int half = 0; half < CAMEO_LANES; half += 4, b += 4, to += 4 * wide) {
         cameo_vec v[4];
-        cameo_quads_turn(cameo_quads(b, b + 4 * bn), cameo_quads(b + bn, b + 5 * bn),
-                         cameo_quads(b + 2 * bn, b + 6 * bn), cameo_quads(b + 3 * bn, b + 7 * bn),
-                         v);
+        cameo_quads_turn(cameo_quads(b, b + at[4]), cameo_quads(b + at[1], b + at[5]),
+                         cameo_quads(b + at[2], b + at[6]), cameo_quads(b + at[3], b + at[7]), v);
         for (int i = 0; i < 4; i++)
             *(cameo_vec *)(to + i * wide) = v[i];
     }
 }
 #else
 static inline __attribute__((always_inline, unused)) void
-cameo_gemm_square(const float *b, int64_t bn, float *to, int64_t wide)
+cameo_gemm_square(const float *b, int64_t bn, int64_t last, float *to, int64_t wide)
 {
     cameo_vec v[CAMEO_LANES], w[CAMEO_LANES];
     for (int i = 0; i < CAMEO_LANES; i++)
-        v[i] = *(const cameo_vec *)(b + i * bn);
+        v[i] = *(const cameo_vec *)(b + (i < last ? i : last) * bn);
     for (int turn = 1; turn < CAMEO_LANES; turn *= 2) {
         for (int i = 0; i < CAMEO_LANES / 2; i++) {
             w[2 * i] = cameo_zip_low(v[i], v[i + CAMEO_LANES / 2]);
@@ -106,6 +111,8 @@ static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t 
         int64_t x = 0;
         if (ak == 1 && rows == CAMEO_TURN_ROWS)
             x = cameo_turn_rows(k, from, 4 * am, 0, to);
+        for (; am == 1 && rows == CAMEO_TILE_ROWS && x < k; x++)
+            memcpy(to + x * CAMEO_TILE_ROWS, from + x * ak, CAMEO_TILE_ROWS * sizeof *to);
         if (rows == CAMEO_TILE_ROWS)
             for (; x < k; x++)
                 for (int r = 0; r < CAMEO_TILE_ROWS; r++)
@@ -183,31 +190,52 @@ static inline __attribute__((unused)) void cameo_gemm_dots(int64_t m, int64_t n,
         }
 }
 
-/* k x n elements of B as one panel of `wide` columns, zeros behind n. */
+/* k x n elements of B as one panel whose rows are `wide` apart, whole vectors of them: what stands
+ * behind n is not read from sums. */
 static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t n, const float *b,
                                                              int64_t bk, int64_t bn, int64_t wide,
                                                              float *to)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t deep = bk == 1 ? k / CAMEO_LANES * CAMEO_LANES : 0;
-    const int64_t whole = deep ? n / CAMEO_LANES * CAMEO_LANES : 0;
+    const int64_t lanes = (n + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
     if (bn == 1 && n == PANEL) {
         for (int64_t x = 0; x < k; x++, b += bk, to += wide)
             for (int v = 0; v < CAMEO_VECTORS; v++) /* so many that no compiler calls memcpy */
                 ((cameo_vec *)to)[v] = ((const cameo_vec *)b)[v];
         return;
     }
-    for (int64_t y = 0; y < whole; y += CAMEO_LANES)
+    for (int64_t y = 0; deep && y < n; y += CAMEO_LANES)
         for (int64_t x = 0; x < deep; x += CAMEO_LANES)
-            cameo_gemm_square(b + x + y * bn, bn, to + x * wide + y, wide);
-    for (int64_t x = 0; x < k; x++) {
-        int64_t y = x < deep ? whole : 0;
-        if (bn == 1 && y < n) {
-            memcpy(to + x * wide + y, b + x * bk + y, (size_t)(n - y) * sizeof *to);
-            y = n;
-        }
-        for (; y < wide; y++)
+            cameo_gemm_square(b + x + y * bn, bn, n - y - 1, to + x * wide + y, wide);
+    int64_t x = deep;
+    for (; bn == 1 && x * bk + lanes <= (k - 1) * bk + n; x++)
+        for (int64_t y = 0; y < n; y += CAMEO_LANES)
+            *(cameo_vec *)(to + x * wide + y) = *(const cameo_vec *)(b + x * bk + y);
+    for (; x < k; x++)
+        for (int64_t y = 0; y < lanes; y++)
             to[x * wide + y] = y < n ? b[x * bk + y * bn] : 0.0f;
+}
+
+/* A few columns of C, where k are neighbours in A: sums along k, as A need not be packed and lanes
+ * of vectors of columns would be empty. more: as below. */
+static inline __attribute__((unused)) void
+cameo_gemm_few(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, const float *b,
+               int64_t bk, int64_t bn, float *c, int64_t ldc, int more)
+{
+    float columns[CAMEO_GEMM_COLUMNS * CAMEO_GEMM_MOST], sums[CAMEO_LANES];
+    for (int64_t p = 0, depth; p < k; p += depth) {
+        depth = cameo_gemm_depth(k - p);
+        for (int64_t x = 0; x < depth; x++)
+            for (int64_t j = 0; j < n; j++)
+                columns[j * depth + x] = b[(p + x) * bk + j * bn];
+        for (int64_t i = 0; i < m; i += CAMEO_LANES)
+            for (int64_t j = 0; j < n; j++) {
+                float *to = c + i * ldc + j;
+                cameo_dots(depth, columns + j * depth, a + i * am + p, am, m - i - 1, sums);
+                for (int64_t x = 0; x < CAMEO_LANES && x < m - i; x++)
+                    to[x * ldc] = more || p > 0 ? to[x * ldc] + sums[x] : sums[x];
+            }
     }
 }
 
@@ -263,6 +291,11 @@ static __attribute__((noinline, unused)) void cameo_gemm_any(int64_t m, int64_t 
     if (row) {
         cameo_gemm_row(n, k, a, ak, b, bk, c);
         return;
+    }
+    const int64_t last = n % PANEL;
+    if (ak == 1 && m > CAMEO_FEW_ROWS && last <= CAMEO_GEMM_COLUMNS && k >= CAMEO_GEMM_ALONG) {
+        n -= last;
+        cameo_gemm_few(m, last, k, a, am, b + n * bn, bk, bn, c + n, ldc, more);
     }
     for (int64_t x = 0; x < deepest; x++) {
         rows_at[x] = x * bk;
