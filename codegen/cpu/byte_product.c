@@ -1,4 +1,5 @@
-// Products of matrices of bytes: packing when compiling, and calls.
+// Products of matrices of bytes: packing when compiling, and calls. A second factor that is
+// computed, or one of several constant matrices, is packed when the product runs.
 
 #include "codegen/cpu/byte_product.h"
 
@@ -152,6 +153,14 @@ static BufferId pack(Module *mod, Bytes *b, const void *from, const Sizes *s)
     return packed;
 }
 
+// w's zero point, less what makes w signed.
+static const Expr *point_of(Module *mod, const Bytes *b)
+{
+    const Expr *middle = expr_const(mod, DT_I32, (Scalar){.i = 128});
+    const Expr *point = b->w.zero ? b->w.zero : expr_const(mod, DT_I32, (Scalar){.i = 0});
+    return b->w.load->dtype == DT_U8 ? expr_binary(mod, B_SUB, point, middle) : point;
+}
+
 // The sum for row m and column n: what tiles made, less what zero points add to it.
 static const Expr *sum_of(Printer *p, const Override *o, const Bytes *b, bool scaled)
 {
@@ -164,33 +173,35 @@ static const Expr *sum_of(Printer *p, const Override *o, const Bytes *b, bool sc
                         poly_sub(polys, column, poly_loop(polys, b->n0)));
     const Expr *e = expr_load(mod, b->sums, &at);
     const Expr *totals = expr_load(mod, b->totals, &column);
+    const Expr *point = b->row_sum ? point_of(mod, b) : NULL;
+    if (b->computed && point) {
+        const Expr *all = expr_cast(mod, DT_I32, expr_index(mod, b->depth), false);
+        totals = expr_binary(mod, B_SUB, totals, expr_binary(mod, B_MUL, all, point));
+    }
     if (!scaled)
         totals = expr_binary(mod, B_MUL, bytes_zero(mod, b), totals);
     e = expr_binary(mod, B_SUB, e, totals);
-    if (!b->row_sum)
-        return e;
-    const Expr *middle = expr_const(mod, DT_I32, (Scalar){.i = 128});
-    const Expr *point = b->w.zero ? b->w.zero : expr_const(mod, DT_I32, (Scalar){.i = 0});
-    if (b->w.load->dtype == DT_U8)
-        point = expr_binary(mod, B_SUB, point, middle);
-    return expr_binary(mod, B_SUB, e,
-                       expr_binary(mod, B_MUL, point, expr_load(mod, b->row_sum, &whole)));
+    return !point ? e
+                  : expr_binary(mod, B_SUB, e,
+                                expr_binary(mod, B_MUL, point, expr_load(mod, b->row_sum, &whole)));
 }
 
 // x whole as it is multiplied, the sums of a block, sums over x.
-static void add_scratch(Printer *p, const Override *o, Bytes *b, const Sizes *s, bool row_sum)
+static void add_scratch(Printer *p, const Override *o, Bytes *b, bool row_sum)
 {
     Module *mod = p->mod;
     Polys *polys = mod->polys;
-    int64_t rows = BLOCK, words = (s->k + 4 * WORDS - 1) / (4 * WORDS) * WORDS;
+    int64_t rows = BLOCK;
+    Index words =
+        poly_scale(polys, poly_ceildiv(polys, b->depth, poly_const(polys, 4 * WORDS)), WORDS);
     if (poly_is_const(o->rows, &rows))
         rows = rows < BLOCK ? (rows + UNIT - 1) / UNIT * UNIT : BLOCK;
     else
         rows = BLOCK;
     Index all = poly_ceildiv(polys, o->rows, poly_const(polys, UNIT));
     // behind the rows of x, what is greatest in each unit of them
-    const int64_t unit = (UNIT + (b->near != 0)) * words;
-    b->rows = bytes_scratch(mod, DT_I32, poly_scale(polys, all, unit));
+    Index unit = poly_scale(polys, words, UNIT + (b->near != 0));
+    b->rows = bytes_scratch(mod, DT_I32, poly_mul(polys, all, unit));
     b->sums = bytes_scratch(mod, DT_I32, poly_const(polys, rows * WIDTH));
     if (row_sum)
         b->row_sum = bytes_scratch(mod, DT_I32, o->rows);
@@ -198,12 +209,60 @@ static void add_scratch(Printer *p, const Override *o, Bytes *b, const Sizes *s,
     b->n0 = loop_new(polys, o->columns);
 }
 
+static bool is_fewer(Index i, int64_t than)
+{
+    int64_t n;
+    return poly_is_const(i, &n) && n < than;
+}
+
+// w is packed when the product runs, where rows enough of x are multiplied by it.
+static bool find_computed(Printer *p, const Override *o, Bytes *b)
+{
+    enum { LEAST_ROWS = 4, LEAST = 16 };
+    Module *mod = p->mod;
+    Polys *polys = mod->polys;
+    const bool swapped = o->b == b->x.load;
+    if (swapped && bytes_known(mod, b->w.load))
+        return false;
+    if (swapped) {
+        const ByteFactor x = b->w;
+        b->w = b->x;
+        b->x = x;
+        b->flip = x.load->dtype == DT_I8;
+    }
+    b->depth = loop_extent(polys, o->k);
+    const Expr *zeros[] = {b->x.zero, b->w.zero};
+    for (int i = 0; i < 2; i++)
+        if (zeros[i] && expr_uses_loop(mod, zeros[i], o->k))
+            return false;
+    if (!o->m || is_fewer(o->rows, LEAST_ROWS) || is_fewer(o->columns, LEAST) ||
+        is_fewer(b->depth, LEAST))
+        return false;
+    const int64_t middle = b->w.load->dtype == DT_U8 ? 128 : 0;
+    const bool even = b->w.zero ? bytes_all_are(p, b->w.zero, middle) : middle == 0;
+    Index columns =
+        poly_scale(polys, poly_ceildiv(polys, o->columns, poly_const(polys, UNIT)), UNIT);
+    Index words =
+        poly_mul(polys, columns, poly_ceildiv(polys, b->depth, poly_const(polys, 4)));
+    b->computed = true;
+    b->packed = bytes_scratch(mod, DT_I32, poly_add_const(polys, words, WORDS * WIDTH));
+    b->totals = bytes_scratch(mod, DT_I32, columns);
+    add_scratch(p, o, b, !even);
+    b->value = sum_of(p, o, b, false);
+    return true;
+}
+
 bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str *error)
 {
     Sizes s;
     *found = false;
-    if (o->b != b->w.load || o->reduce->rank != 1 || !read_sizes(p, o, &s) ||
-        (b->x.zero && expr_uses_loop(p->mod, b->x.zero, o->k)))
+    if (o->reduce->rank != 1)
+        return true;
+    if (o->b != b->w.load || !bytes_known(p->mod, o->b) || !read_sizes(p, o, &s)) {
+        *found = find_computed(p, o, b);
+        return true;
+    }
+    if (b->x.zero && expr_uses_loop(p->mod, b->x.zero, o->k))
         return true;
     const Buffer *w = buffer_at(p->mod, o->b->buffer);
     const void *from = tensor_elements(p->mod->model, (TensorData *)(uintptr_t)w->data, error);
@@ -215,13 +274,13 @@ bool byte_product_find(Printer *p, const Override *o, Bytes *b, bool *found, Str
     if (zeros && totals && read_zeros(p, o, b, s.n, zeros, &row_sum)) {
         const Expr *zero = bytes_zero(p->mod, b);
         bool known = zero->kind == EX_CONST;
-        b->depth = s.k;
+        b->depth = loop_extent(p->mod->polys, o->k);
         sum_columns(b, from, &s, zeros, known ? zero->value.i : 1, totals);
         b->packed = pack(p->mod, b, from, &s);
         *found = b->packed != 0;
         if (*found) {
             b->totals = bytes_buffer(p->mod, DT_I32, s.n, totals);
-            add_scratch(p, o, b, &s, row_sum);
+            add_scratch(p, o, b, row_sum);
             b->value = sum_of(p, o, b, known);
         }
     }
@@ -251,11 +310,31 @@ static void print_rows(Printer *p, const Override *o, const char *from, const ch
     override_zero(p, o, true);
     Index at = linear_index(p, x->rank, x->dims, o->a->at);
     access_note(p->arena, &p->printed.buffers, o->a->buffer, ACCESS_READ);
-    print_line(p, "cameo_bytes_rows(%s, %lld, b%u + %s, %s, %s, %s, (void *)%s, %s, %d, %s, %s);",
-               print_index_bare(p, o->rows), (long long)b->depth, o->a->buffer, print_index(p, at),
+    print_line(p, "cameo_bytes_rows(%s, %s, b%u + %s, %s, %s, %s, (void *)%s, %s, %d, %s, %s);",
+               print_index_bare(p, o->rows), print_index_bare(p, b->depth), o->a->buffer,
+               print_index(p, at),
                print_index_bare(p, o->am), print_index_bare(p, o->ak),
                b->flip ? "CAMEO_BYTES_SIGN" : "0", bytes_name(p, b->rows),
                bytes_name(p, b->row_sum), b->near != 0, from, to);
+    override_zero(p, o, false);
+}
+
+static const char *panels_of(Printer *p, const Override *o)
+{
+    return str_printf(p->arena, "cameo_bytes_units(1, %s, 1)", print_index_bare(p, o->columns)).at;
+}
+
+// Panels from .. to of w, where it is computed.
+static void print_packing(Printer *p, const Override *o, const char *from, const char *to)
+{
+    const Bytes *b = o->bytes;
+    override_zero(p, o, true);
+    const char *w = gemm_start(p, o->b->buffer, o->b->at);
+    print_line(p, "cameo_bytes_pack(%s, %s, %s, %s, %s, %s, (void *)%s, %s, %s, %s);",
+               print_index_bare(p, o->columns), print_index_bare(p, b->depth), w,
+               print_index_bare(p, o->bk), print_index_bare(p, o->bn),
+               b->w.load->dtype == DT_U8 ? "CAMEO_BYTES_SIGN" : "0", bytes_name(p, b->packed),
+               bytes_name(p, b->totals), from, to);
     override_zero(p, o, false);
 }
 
@@ -274,10 +353,10 @@ static void print_units(Printer *p, const Override *o, const char *block, const 
     print_line(p, "const int64_t m1 = %s - m0 < %s ? %s : m0 + %s;", rows, block, rows, block);
     print_line(p, "taken = cameo_bytes_together(%s, %s, n0, %s - unit);", rows, columns, to);
     print_line(p,
-               "const int64_t n1 = cameo_bytes_columns(%s, m0, m1, %s, %lld, n0, taken, "
+               "const int64_t n1 = cameo_bytes_columns(%s, m0, m1, %s, %s, n0, taken, "
                "(const void *)%s, %s, %s, %s);",
-               rows, columns, (long long)b->depth, bytes_name(p, b->rows), bytes_name(p, b->packed),
-               bytes_name(p, b->near), bytes_name(p, b->sums));
+               rows, columns, print_index_bare(p, b->depth), bytes_name(p, b->rows),
+               bytes_name(p, b->packed), bytes_name(p, b->near), bytes_name(p, b->sums));
     block_print_epilogue(p, (Block){b->m0, b->n0, true}, o->epilogue, o->m, o->outer_n ? n : n + 1,
                          o->outer_n ? 2 : 1);
     p->indent--;
@@ -292,11 +371,11 @@ static bool print_parts(Printer *p, const Override *o)
     const Bytes *b = o->bytes;
     Index elements = poly_mul(polys, o->rows, o->columns);
     Index work =
-        poly_floordiv(polys, poly_scale(polys, elements, b->depth), poly_const(polys, MACS));
+        poly_floordiv(polys, poly_mul(polys, elements, b->depth), poly_const(polys, MACS));
     work = poly_add(polys, work, poly_scale(polys, elements, FINISHED));
     work = poly_add(
         polys, work,
-        poly_floordiv(polys, poly_scale(polys, o->columns, b->depth), poly_const(polys, READ)));
+        poly_floordiv(polys, poly_mul(polys, o->columns, b->depth), poly_const(polys, READ)));
     if (!p->parts || p->parts->inside || !parts_may_own(p, b->sums) || poly_is_overflow(work) ||
         !parts_worth(p, poly_const(polys, 2), poly_floordiv(polys, work, poly_const(polys, 2))))
         return false;
@@ -306,7 +385,12 @@ static bool print_parts(Printer *p, const Override *o)
     parts_begin(p, 0);
     print_rows(p, o, "from", "to");
     parts_end(p, print_index_bare(p, units),
-              parts_grain(p, poly_const(polys, UNIT * PACKED * b->depth)));
+              parts_grain(p, poly_scale(polys, b->depth, UNIT * PACKED)));
+    if (b->computed) {
+        parts_begin(p, 0);
+        print_packing(p, o, "from", "to");
+        parts_end(p, panels_of(p, o), parts_grain(p, poly_scale(polys, b->depth, WIDTH * PACKED)));
+    }
     parts_begin(p, b->sums);
     print_units(p, o, "mode", "from", "to");
     const char *rectangles =
@@ -324,6 +408,8 @@ void byte_product_print(Printer *p, const Override *o, Bounds *outer)
     if (!print_parts(p, o)) {
         const char *rows = print_index(p, o->rows);
         print_rows(p, o, "0", str_printf(p->arena, "(%s + 15) / CAMEO_BYTES_UNIT", rows).at);
+        if (o->bytes->computed)
+            print_packing(p, o, "0", panels_of(p, o));
         print_units(p, o, "CAMEO_BYTES_M", "0",
                     str_printf(p->arena, "cameo_bytes_units(%s, %s, CAMEO_BYTES_M)", rows,
                                print_index(p, o->columns))

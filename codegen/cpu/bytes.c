@@ -23,7 +23,7 @@ bool byte_factor(const Expr *e, ByteFactor *f)
     return true;
 }
 
-static bool is_constant(Module *mod, const Expr *load)
+bool bytes_known(Module *mod, const Expr *load)
 {
     const Buffer *b = buffer_at(mod, load->buffer);
     return b->kind == BUF_WEIGHT && b->data;
@@ -36,8 +36,8 @@ Bytes *bytes_of(Module *mod, const Expr *reduce)
         reduce->b->op != B_MUL || !byte_factor(reduce->b->a, &a) ||
         !byte_factor(reduce->b->b, &b) || a.load->buffer == b.load->buffer)
         return NULL;
-    bool swap = is_constant(mod, a.load);
-    if (swap == is_constant(mod, b.load))
+    bool swap = bytes_known(mod, a.load);
+    if (swap && bytes_known(mod, b.load))
         return NULL;
     Bytes *found = NEW(mod->arena, Bytes);
     found->x = swap ? b : a;
@@ -64,7 +64,7 @@ bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to)
             to[i] = e->value.i;
         return true;
     }
-    if (!is_byte_load(e) || !is_constant(mod, e->a))
+    if (!is_byte_load(e) || !bytes_known(mod, e->a))
         return false;
     const Buffer *b = buffer_at(mod, e->a->buffer);
     Index at = linear_index(p, b->rank, b->dims, e->a->at), f;
@@ -88,7 +88,7 @@ bool bytes_listed(Printer *p, const Expr *e, Index at, int64_t n, int64_t *to)
 {
     Module *mod = p->mod;
     Str error;
-    if (!is_byte_load(e) || !is_constant(mod, e->a))
+    if (!is_byte_load(e) || !bytes_known(mod, e->a))
         return false;
     const Buffer *b = buffer_at(mod, e->a->buffer);
     const void *bytes = tensor_elements(mod->model, (TensorData *)(uintptr_t)b->data, &error);
@@ -105,7 +105,7 @@ bool bytes_all_are(Printer *p, const Expr *e, int64_t number)
     Module *mod = p->mod;
     if (e->kind == EX_CONST)
         return dtype_is_integer(e->dtype) && e->value.i == number;
-    if (!is_byte_load(e) || !is_constant(mod, e->a))
+    if (!is_byte_load(e) || !bytes_known(mod, e->a))
         return false;
     TensorData *t = (TensorData *)(uintptr_t)buffer_at(mod, e->a->buffer)->data;
     Str error;
@@ -159,16 +159,18 @@ void bytes_uses(Module *mod, const Bytes *b, const Stmt *epilogue, KernelUses *u
     for (int i = 0; i < 3; i++)
         if (beside[i])
             access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
-    access_note(u->arena, &u->buffers, b->packed, ACCESS_READ);
+    const uint32_t made = b->computed ? ACCESS_READ | ACCESS_WRITE : ACCESS_READ;
+    access_note(u->arena, &u->buffers, b->packed, made);
     if (b->totals)
-        access_note(u->arena, &u->buffers, b->totals, ACCESS_READ);
+        access_note(u->arena, &u->buffers, b->totals, made);
     if (b->near)
         access_note(u->arena, &u->buffers, b->near, ACCESS_READ);
     if (b->behind)
         uses_add_index(mod, u, b->behind);
     if (b->beside)
         uses_add_index(mod, u, b->beside);
-    uses_drop_packed(mod, u, b->w.load->buffer, epilogue);
+    if (!b->computed)
+        uses_drop_packed(mod, u, b->w.load->buffer, epilogue);
 }
 
 // ---- printing ----------------------------------------------------------------------------------

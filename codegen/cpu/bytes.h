@@ -1,13 +1,14 @@
 // Sums of products of bytes inside kernels: what quantised operators are made of.
 //
-// A factor is cast(load) or cast(load) - zero point, in int32. One is constant (w), the other (x)
-// is not. Both are brought into the form that one instruction takes, x without a sign and w signed:
-// 128 more or less, in the element and in its zero point. Then, with x and w as they are read,
+// A factor is cast(load) or cast(load) - zero point, in int32. One (w) is constant, or both are
+// computed; the other is x. Both are brought into the form that one instruction takes, x without a
+// sign and w signed: 128 more or less, in the element and in its zero point. Then, with x and w as
+// they are read,
 //
 //     sum (x - zx) * (w - zw)  =  sum x * w  -  zx * sum (w - zw)  -  zw * sum x
 //
-// where the sums over w are known when compiling, and sum x is needed only where zw is not 0. All
-// of it is arithmetic modulo 2^32, as the loops' own.
+// where the sums over constants w are known when compiling, and sum x is needed only where zw is
+// not 0. All of it is arithmetic modulo 2^32, as the loops' own.
 #ifndef CAMEO_CODEGEN_CPU_BYTES_H
 #define CAMEO_CODEGEN_CPU_BYTES_H
 
@@ -27,6 +28,7 @@ typedef struct Bytes {
     ByteFactor x, w;
     bool flip;               // x has a sign: read with 0x80
     BufferId packed, totals; // w in panels; for each column (row of a convolution) sum (w - zw)
+    bool computed;           // of a product: they are made when it runs, and totals are sum w
     BufferId near;           // of a product: where near tiles may be wrong (cameo_near.h); 0: they
                              // are not for it
     BufferId rows, sums, row_sum; // of a block: x in panels, the sums, sum x; row_sum may be 0
@@ -36,15 +38,18 @@ typedef struct Bytes {
     int64_t ones;          // and bytes of `packed` before the row of ones that makes them
     Index behind;          // of a convolution: words of `sums` before other scratch, in which
     int64_t places, width; // places begin; columns of a block
-    int64_t depth;         // values of k
+    Index depth;           // values of k
     LoopId m0, n0;         // where the block begins
     const Expr *value;     // the sum, read from `sums`
 } Bytes;
 
 // Is e such a factor?
 bool byte_factor(const Expr *e, ByteFactor *f);
-// The product inside `reduce`, told apart by which factor is constant; NULL: it is none.
+// The product inside `reduce`, told apart by which factor is constant, in order where none is;
+// NULL: it is none, or both are.
 Bytes *bytes_of(Module *mod, const Expr *reduce);
+// Is what is loaded a constant?
+bool bytes_known(Module *mod, const Expr *load);
 // The constant e at v = 0 .. n - 1, other variables 0; false: it is none, or depends on others.
 bool bytes_constant(Printer *p, const Expr *e, LoopId v, int64_t n, int64_t *to);
 // The same of e that is read at `at` of its n elements: all of them.

@@ -122,7 +122,7 @@ static bool find_sum(Match *m, const Kernel *k)
     if (m->bytes) {
         m->c.x = m->bytes->x.load;
         m->c.w = m->bytes->w.load;
-        return m->c.x->buffer != s->buffer;
+        return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer;
     }
     const Expr *x = r->b->a, *w = r->b->b;
     if (m->half) {
