@@ -213,7 +213,8 @@ static __attribute__((noinline, unused)) void cameo_byte_start(const cameo_conv_
     cameo_word *few = scratch;
     float *panels = (float *)scratch + CAMEO_FEW * b->all;
     const int64_t *packed = places + b->all + CAMEO_BYTE_REST;
-    b->count = cameo_conv_panels(v, n0, n1, b->all, places, packed, panels, b->panels);
+    b->count = cameo_conv_panels(v, n0, n1, cameo_conv_ends_few(v) ? CAMEO_FEW : 0, b->all, places,
+                                 packed, panels, b->panels);
     b->few = few;
     b->taps = v->taps[0] * v->taps[1] * v->taps[2];
     b->lows = (const cameo_word *)(const void *)v->x + v->size;

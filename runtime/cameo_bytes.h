@@ -113,6 +113,67 @@ cameo_bytes_rows(int64_t m, int64_t k, const void *bytes, int64_t am, int64_t ak
 #endif
 }
 
+/* A panel of B: `used` columns of it as `width` ones, for all groups of four k. */
+static inline __attribute__((unused)) void cameo_bytes_pack_panel(int64_t used, int64_t width,
+                                                                  int64_t k,
+                                                                  const unsigned char *restrict b,
+                                                                  int64_t bk, int64_t bn,
+                                                                  uint32_t sign,
+                                                                  cameo_word *restrict to)
+{
+    int64_t x = 0;
+    for (; (bn == 1 || bk == 1) && x + 4 <= k; x += 4, to += width) {
+        const unsigned char *r = b + x * bk;
+        if (bk == 1)
+            for (int64_t j = 0; j < used; j++) {
+                uint32_t word;
+                memcpy(&word, r + j * bn, 4);
+                to[j] = (cameo_word)(word ^ sign);
+            }
+        else
+            for (int64_t j = 0; j < used; j++)
+                to[j] = (cameo_word)(((uint32_t)r[j] | (uint32_t)r[j + bk] << 8 |
+                                      (uint32_t)r[j + 2 * bk] << 16 |
+                                      (uint32_t)r[j + 3 * bk] << 24) ^
+                                     sign);
+        for (int64_t j = used; j < width; j++)
+            to[j] = 0;
+    }
+    for (; x < k; x += 4, to += width)
+        for (int64_t j = 0; j < width; j++) {
+            const int64_t left = k - x;
+            const uint32_t kept = left < 4 ? (1u << 8 * left) - 1 : ~0u;
+            to[j] = j >= used ? 0
+                              : (cameo_word)((cameo_bytes_word(b + x * bk + j * bn, bk, left) ^
+                                              sign) &
+                                             kept);
+        }
+}
+
+/* Panels from .. until of B, k x n bytes with these strides, made signed by `flip`, as they are
+ * multiplied. totals: of each column the sum of its bytes. */
+static __attribute__((noinline, unused)) void
+cameo_bytes_pack(int64_t n, int64_t k, const void *bytes, int64_t bk, int64_t bn, int flip,
+                 cameo_word *to, int32_t *totals, int64_t from, int64_t until)
+{
+    enum { WIDTH = CAMEO_TILE_COLUMNS };
+    const int64_t groups = (k + 3) / 4, end = until * WIDTH < n ? until * WIDTH : n;
+    for (int64_t j = from * WIDTH; j < end; j += WIDTH) {
+        const int64_t left = n - j, used = left < WIDTH ? left : WIDTH;
+        const int64_t width = (used + 15) / 16 * 16;
+        const cameo_word *panel = to + j * groups;
+        int32_t sums[WIDTH] = {0};
+        cameo_bytes_pack_panel(used, width, k, (const unsigned char *)bytes + j * bn, bk, bn,
+                               (uint32_t)flip * 0x01010101u, to + j * groups);
+        for (int64_t x = 0; x < groups; x++)
+            for (int64_t i = 0; i < width; i++) {
+                const cameo_word four = panel[x * width + i];
+                sums[i] += (int8_t)four + (int8_t)(four >> 8) + (int8_t)(four >> 16) + (four >> 24);
+            }
+        memcpy(totals + j, sums, (size_t)used * sizeof *sums);
+    }
+}
+
 #ifdef CAMEO_BYTE_WIDE
 /* cameo_bytes_panel, eight rows at a time, which are widened first. What is read of B and of these
  * rows stays in the first cache. */

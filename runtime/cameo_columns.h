@@ -5,7 +5,12 @@
 #include <stdint.h>
 
 enum {
-    CAMEO_FEW = 4,                           /* columns */
+    CAMEO_FEW = 4, /* columns */
+#ifdef CAMEO_JOINS
+    CAMEO_SEVERAL = 12, /* where there are no others, as many as registers hold the sums of */
+#else
+    CAMEO_SEVERAL = 4,
+#endif
     CAMEO_COLUMN_ROWS = 4 * CAMEO_TILE_ROWS, /* that are summed together, at most */
     CAMEO_COLUMN =
         (int)CAMEO_LANES < (int)CAMEO_TILE_ROWS ? (int)CAMEO_LANES : (int)CAMEO_TILE_ROWS,
@@ -65,7 +70,7 @@ cameo_columns_some(int64_t k, const float *a, int64_t next, const float *b, cons
                    const int chains, const int vectors, const cameo_finish *finish)
 {
     cameo_column sums[12] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
-    float to[CAMEO_FEW][CAMEO_COLUMN_ROWS];
+    float to[CAMEO_SEVERAL][CAMEO_COLUMN_ROWS];
     const int all = vectors * columns;
     int64_t i = 0;
     for (; i + chains <= k && chains > 1; i += chains)
@@ -95,13 +100,14 @@ enum { CAMEO_MANY = 2, CAMEO_CHAINS = 1 };
 /* The same of four panels, `next` elements from one another, two of them in a vector. */
 static inline __attribute__((always_inline, unused)) void
 cameo_columns_four(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
-                   float *c, int64_t ldc, int more, int columns, int chains,
+                   float *c, int64_t ldc, int more, const int columns, const int chains,
                    const cameo_finish *finish)
 {
-    cameo_vec low[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
-    cameo_vec high[8] = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}};
-    float to[CAMEO_FEW][CAMEO_COLUMN_ROWS];
+    cameo_vec low[CAMEO_SEVERAL], high[CAMEO_SEVERAL];
+    float to[CAMEO_SEVERAL][CAMEO_COLUMN_ROWS];
     int64_t i = 0;
+    for (int n = 0; n < chains * columns; n++)
+        low[n] = high[n] = (cameo_vec){0};
     for (; i + chains <= k; i += chains)
         for (int s = 0; s < chains; s++, a += CAMEO_TILE_ROWS) {
             const cameo_vec x = cameo_join(a, a + next), y = cameo_join(a + 2 * next, a + 3 * next);
@@ -160,6 +166,37 @@ cameo_columns_of(int64_t k, const float *a, int64_t next, const float *b, const 
     }
 }
 
+#define CAMEO_COLUMNS_OF(N)                                                                        \
+    case N:                                                                                        \
+        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, N, 1, finish);                     \
+        return;
+
+/* The same as cameo_columns, each sum in one chain, as those of tiles are. */
+static __attribute__((noinline, unused)) void
+cameo_columns_even(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
+                   float *c, int64_t ldc, int64_t rows, int64_t width, int more,
+                   const cameo_finish *finish)
+{
+    switch (width) {
+        CAMEO_COLUMNS_OF(1)
+        CAMEO_COLUMNS_OF(2)
+        CAMEO_COLUMNS_OF(3)
+        CAMEO_COLUMNS_OF(4)
+#ifdef CAMEO_JOINS
+        CAMEO_COLUMNS_OF(5)
+        CAMEO_COLUMNS_OF(6)
+        CAMEO_COLUMNS_OF(7)
+        CAMEO_COLUMNS_OF(8)
+        CAMEO_COLUMNS_OF(9)
+        CAMEO_COLUMNS_OF(10)
+        CAMEO_COLUMNS_OF(11)
+        CAMEO_COLUMNS_OF(12)
+#endif
+    default:
+        return;
+    }
+}
+
 /* c[rows][width] = (or += where more) the sum over k of a, panels of CAMEO_TILE_ROWS rows that are
  * `next` elements from one another, times the `width` numbers at b + at[k]. finish: as a tile's. */
 static __attribute__((noinline, unused)) void
@@ -172,24 +209,10 @@ cameo_columns(int64_t k, const float *a, int64_t next, const float *b, const int
         cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 2, 2 * CAMEO_CHAINS, finish);
     else if (width == 3)
         cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 3, 2, finish);
-    else
+    else if (width == 4 && CAMEO_CHAINS > 1)
         cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 4, CAMEO_CHAINS, finish);
-}
-
-/* The same, each sum in one chain, as those of tiles are. */
-static __attribute__((noinline, unused)) void
-cameo_columns_even(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
-                   float *c, int64_t ldc, int64_t rows, int64_t width, int more,
-                   const cameo_finish *finish)
-{
-    if (width == 1)
-        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 1, 1, finish);
-    else if (width == 2)
-        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 2, 1, finish);
-    else if (width == 3)
-        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 3, 1, finish);
     else
-        cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, 4, 1, finish);
+        cameo_columns_even(k, a, next, b, at, c, ldc, rows, width, more, finish);
 }
 
 #endif

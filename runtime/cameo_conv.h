@@ -26,7 +26,7 @@ typedef struct cameo_conv_block {
     const cameo_finish *finish; /* of y as it begins, with the last values of k; NULL: none */
     int even;                   /* as the view's */
     int tied;                   /* few columns are summed as tiles sum */
-    int few;                    /* the last panel may be a few columns */
+    int few;                    /* columns of the last panel that are a few, at most */
     int64_t apart;              /* of x, from one value of k to the next; 0: not the same */
     int64_t low;                /* the first row to do */
     const float *soon;          /* x of the panels that come next, rows `apart`, */
@@ -117,7 +117,7 @@ static inline __attribute__((unused)) const float *cameo_conv_weights(const came
 /* Is the last panel a few columns? */
 static inline __attribute__((unused)) int cameo_conv_few(const cameo_conv_block *b)
 {
-    return b->count > 0 && b->few && b->panels[b->count - 1].width <= CAMEO_FEW;
+    return b->count > 0 && b->panels[b->count - 1].width <= b->few;
 }
 
 /* Are panels i and i + 1 one vector each, with places alike, and rows a whole tile? */
@@ -429,7 +429,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->row = row;
     b->finish = v->finish;
     b->even = v->even;
-    b->few = cameo_conv_ends_few(v);
+    b->few = cameo_conv_few_most(v);
     b->tied = cameo_conv_ties(v);
     b->apart = b->all == v->channels ? v->channel : 0;
     b->nk = 0;
@@ -448,7 +448,8 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
             continue;
         }
         cameo_conv_places(v, k0, b->nk, b->places);
-        b->count = cameo_conv_panels(v, n0, n1, b->nk, b->places, b->packed, scratch, b->panels);
+        b->count =
+            cameo_conv_panels(v, n0, n1, b->few, b->nk, b->places, b->packed, scratch, b->panels);
         cameo_conv_soon(v, n0, n1, b);
     }
     if (b->all > 0)

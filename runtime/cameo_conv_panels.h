@@ -91,7 +91,8 @@ static inline __attribute__((unused)) int64_t cameo_conv_joins(const cameo_conv 
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t row = v->out[2], next = v->at[1];
-    if (!g->copy || v->ends || v->out[0] > 1 || row <= CAMEO_FEW || row > PANEL || next < row)
+    if (!g->copy || v->ends || v->out[0] > 1 || row <= CAMEO_FEW || row > PANEL || next < row ||
+        v->out[1] * row <= CAMEO_SEVERAL)
         return 0;
     const int64_t fit = (PANEL - row) / next + 1, rows = fit < v->out[1] ? fit : v->out[1];
     const int64_t reach = (rows - 1) * next + row;
@@ -292,6 +293,13 @@ static inline __attribute__((unused)) int cameo_conv_ends_few(const cameo_conv_v
     return !v->ends;
 }
 
+/* How many columns such a panel has at most: more where they are all that there are. */
+static inline __attribute__((unused)) int cameo_conv_few_most(const cameo_conv_view *v)
+{
+    const int64_t places = v->out[0] * v->out[1] * v->out[2];
+    return !cameo_conv_ends_few(v) ? 0 : places <= CAMEO_SEVERAL ? CAMEO_SEVERAL : CAMEO_FEW;
+}
+
 /* Columns of a panel that begins at place k of a row where `left` columns are left. What is left of
  * the row is divided into panels of as many vectors each; otherwise a few columns are a panel of
  * their own. */
@@ -321,9 +329,9 @@ static inline __attribute__((unused)) int64_t cameo_conv_columns(const cameo_con
 }
 
 /* The panels of a block for the values of k whose places are given: x itself where a panel's
- * elements are neighbours, else a copy. */
+ * elements are neighbours, else a copy. One of so many columns at most has no empty lanes. */
 static inline __attribute__((unused)) int
-cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
+cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int most_few, int64_t nk,
                   const int64_t *places, const int64_t *packed, float *to, cameo_conv_panel *panels)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
@@ -334,7 +342,7 @@ cameo_conv_panels(const cameo_conv_view *v, int64_t n0, int64_t n1, int64_t nk,
     int64_t at = n0 % v->out[2], j = n0 / v->out[2] % v->out[1], i = n0 / v->out[2] / v->out[1];
     for (int64_t n = n0; n < n1; n += width) {
         width = cameo_conv_columns(v, at, n1 - n);
-        const int few = n + width == n1 && width <= CAMEO_FEW && cameo_conv_ends_few(v);
+        const int few = n + width == n1 && width <= most_few;
         const int64_t joined = v->joined ? (width - 1) / v->out[2] * (v->at[1] - v->out[2]) : 0;
         const int64_t reach = few ? width : cameo_conv_lanes(width + joined, v->even);
         const int64_t from = i * v->at[0] + j * v->at[1] + at;
