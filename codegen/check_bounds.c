@@ -18,7 +18,7 @@ enum { MAX_GUARDS = 32 };
 typedef struct Visit {
     uint32_t kernel;        // one more than its place among those visited; 0: never
     uint32_t guards, loops; // around it
-    const Expr *innermost;
+    const Expr *innermost, *nowhere;
     Index extent; // of the innermost loop
 } Visit;
 
@@ -31,6 +31,7 @@ typedef struct Checker {
     uint32_t nguards;
     Index extents[MAX_GUARDS]; // of the loops around that may be empty
     uint32_t nextents;
+    const Expr *nowhere; // what is known of dims where nothing runs; NULL: nothing
     Map done; // what was compared before this kernel
 } Checker;
 
@@ -106,10 +107,10 @@ static void add_check(Checker *c, Index most, Index dim, BufferId b)
 {
     Module *mod = c->mod;
     bool added;
-    Index key[2 + MAX_GUARDS] = {most, dim};
+    const void *key[3 + MAX_GUARDS] = {most, dim, c->nowhere};
     for (uint32_t i = 0; i < c->nextents; i++)
-        key[2 + i] = c->extents[i];
-    size_t size = (2 + c->nextents) * sizeof *key;
+        key[3 + i] = c->extents[i];
+    size_t size = (3 + c->nextents) * sizeof *key;
     map_put(&c->done, (Str){arena_copy(mod->arena, key, size), size}, &added);
     if (!added)
         return;
@@ -122,6 +123,8 @@ static void add_check(Checker *c, Index most, Index dim, BufferId b)
         none = expr_compare(mod, C_LE, expr_index(mod, c->extents[i]), none);
         s->cond = expr_binary(mod, B_OR, s->cond, none);
     }
+    if (c->nowhere)
+        s->cond = expr_binary(mod, B_OR, s->cond, c->nowhere);
     s->message = str_printf(mod->arena, "the dimensions of %.*s do not fit",
                             STR_ARG(str_escaped(mod->arena, buffer_at(mod, b)->name)));
     s->next = *c->at;
@@ -170,11 +173,15 @@ static bool enter_loop(Checker *c, LoopId v)
 static bool was_visited(Checker *c, const Expr *e)
 {
     Visit *v = &c->visits[e->id];
-    Visit now = {c->kernel, c->nguards, c->nextents, c->nguards ? c->guards[c->nguards - 1] : NULL,
+    Visit now = {c->kernel,
+                 c->nguards,
+                 c->nextents,
+                 c->nguards ? c->guards[c->nguards - 1] : NULL,
+                 c->nowhere,
                  c->nextents ? c->extents[c->nextents - 1] : NULL};
     bool guards = v->guards == 0 || (v->guards == now.guards && v->innermost == now.innermost);
     bool loops = v->loops == 0 || (v->loops == now.loops && v->extent == now.extent);
-    if (v->kernel == now.kernel && guards && loops)
+    if (v->kernel == now.kernel && v->nowhere == now.nowhere && guards && loops)
         return true;
     *v = now;
     return false;
@@ -210,6 +217,35 @@ static void check_expr(Checker *c, const Expr *e)
     c->nextents = around;
 }
 
+static void test_varies(void *context, const Expr *e)
+{
+    *(bool *)context |= e->kind == EX_LOAD || e->kind == EX_LOCAL || e->kind == EX_REDUCE ||
+                        (e->index && poly_varies(e->index));
+}
+
+// Does the statement ask for nothing but dims?
+static bool asks_dims(const Checker *c, const Stmt *s)
+{
+    bool varies = s->kind != S_IF;
+    if (!varies)
+        expr_walk(c->mod, s->value, test_varies, &varies);
+    return !varies;
+}
+
+static void check_stmts(Checker *c, const Stmt *s);
+
+// A choice by dims: what either branch reads is asked for where it runs.
+static void check_choice(Checker *c, const Stmt *s)
+{
+    Module *mod = c->mod;
+    const Expr *around = c->nowhere, *never = expr_unary(mod, U_NOT, s->value);
+    c->nowhere = around ? expr_binary(mod, B_OR, around, never) : never;
+    check_stmts(c, s->body);
+    c->nowhere = around ? expr_binary(mod, B_OR, around, s->value) : s->value;
+    check_stmts(c, s->other);
+    c->nowhere = around;
+}
+
 static void check_stmts(Checker *c, const Stmt *s)
 {
     for (; s; s = s->next) {
@@ -221,6 +257,10 @@ static void check_stmts(Checker *c, const Stmt *s)
             check_access(c, s->buffer, s->rank, s->at);
         bool asks = s->kind == S_IF || s->kind == S_WHILE;
         bool known = asks && s->value->kind == EX_CONST;
+        if (!known && asks_dims(c, s)) {
+            check_choice(c, s);
+            continue;
+        }
         if (asks && !known)
             guard(c, s->value);
         if (!known || s->value->value.i)
