@@ -222,6 +222,7 @@ typedef struct Rows {
     Printer *p;
     LoopId v;
     VEC(const Expr *) reduces;
+    VEC(Index) places; // open sizes along which places are found
     bool possible;
 } Rows;
 
@@ -258,14 +259,21 @@ static bool is_place(const Expr *e)
     return e->op == R_ARGMAX || e->op == R_ARGMIN;
 }
 
-// A place is a row of the greatest and one of their places, which fit 32 bits as vectors of floats.
+// A place is a row of the greatest and one of their places, which fit 32 bits as vectors of floats:
+// of open sizes the program asks.
 static bool has_row(Rows *r, const Expr *e)
 {
     int64_t n;
     if (!is_place(e))
         return e->op == R_ADD || e->op == R_MUL || e->op == R_MAX || e->op == R_MIN;
-    return e->rank == 1 && !e->a && e->b->kind == EX_LOAD && r->p->dialect->rows &&
-           poly_is_const(print_extent(r->p, e->vars[0]), &n) && n > 0 && n < INT32_MAX;
+    Index extent = print_extent(r->p, e->vars[0]);
+    const bool known = poly_is_const(extent, &n);
+    if (e->rank != 1 || e->a || e->b->kind != EX_LOAD || !r->p->dialect->rows ||
+        (known && (n <= 0 || n >= INT32_MAX)))
+        return false;
+    if (!known)
+        vec_push(r->p->arena, &r->places, extent);
+    return true;
 }
 
 static void add_reduce(Rows *r, const Expr *e)
@@ -401,6 +409,44 @@ static void declare_rows(Printer *p, const Rows *r, int64_t size)
     }
 }
 
+static void print_rows(Printer *p, const Rows *r, const Stmt *store)
+{
+    const uint32_t v = r->v;
+    const char *begin = loop_low(p, v), *all = loop_high(p, v);
+    int64_t n;
+    uint32_t mark;
+    if (poly_is_const(print_extent(p, v), &n) && n <= ROW) {
+        print_line(p, "{");
+        mark = print_block_begin(p);
+        declare_rows(p, r, n);
+        print_row_body(p, r, store, begin, all, str_printf(p->arena, "i%u", v).at);
+    } else {
+        print_line(p, "for (int64_t low%u = %s; low%u < %s; low%u += %d) {", v, begin, v, all, v,
+                   ROW);
+        mark = print_block_begin(p);
+        print_line(p, "const int64_t high%u = cameo_min_i64(low%u + %d, %s);", v, v, ROW, all);
+        declare_rows(p, r, ROW);
+        print_row_body(p, r, store, str_printf(p->arena, "low%u", v).at,
+                       str_printf(p->arena, "high%u", v).at,
+                       str_printf(p->arena, "i%u - low%u", v, v).at);
+    }
+    print_block_end(p, mark);
+    print_line(p, "}");
+}
+
+// Each neighbour by itself, where places are none or too many for rows.
+static void print_alone(Printer *p, const Rows *r, const Stmt *store)
+{
+    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", r->v, loop_low(p, r->v), r->v,
+               loop_high(p, r->v), r->v);
+    print_bind_loop(p, r->v, 1);
+    uint32_t mark = print_block_begin(p);
+    print_stmts(p, store);
+    print_block_end(p, mark);
+    print_bind_loop(p, r->v, -1);
+    print_line(p, "}");
+}
+
 bool rows_print(Printer *p, const Stmt *loop)
 {
     const Stmt *store = loop->body;
@@ -411,29 +457,28 @@ bool rows_print(Printer *p, const Stmt *loop)
     for (uint32_t i = 0; i < store->rank; i++)
         if (poly_any(store->at[i], index_reduces, p))
             return false;
-    Index extent = print_extent(p, loop->var);
     int64_t n = -1;
-    bool fixed = poly_is_const(extent, &n);
-    if (!r.possible || r.reduces.len == 0 || (fixed && n < 4))
+    if (!r.possible || r.reduces.len == 0 ||
+        (poly_is_const(print_extent(p, loop->var), &n) && n < 4))
         return false;
-    uint32_t v = loop->var;
-    const char *begin = loop_low(p, v), *all = loop_high(p, v);
-    if (fixed && n <= ROW) {
-        print_line(p, "{");
-        uint32_t mark = print_block_begin(p);
-        declare_rows(p, &r, n);
-        print_row_body(p, &r, store, begin, all, str_printf(p->arena, "i%u", v).at);
-        print_block_end(p, mark);
-        print_line(p, "}");
+    const char *fits = NULL;
+    for (uint32_t i = 0; i < r.places.len; i++) {
+        const char *extent = print_index(p, r.places.at[i]);
+        fits = str_printf(p->arena, "%s%s0 < %s && %s < INT32_MAX", fits ? fits : "",
+                          fits ? " && " : "", extent, extent)
+                   .at;
+    }
+    if (!fits) {
+        print_rows(p, &r, store);
         return true;
     }
-    print_line(p, "for (int64_t low%u = %s; low%u < %s; low%u += %d) {", v, begin, v, all, v, ROW);
+    print_line(p, "if (%s) {", fits);
     uint32_t mark = print_block_begin(p);
-    print_line(p, "const int64_t high%u = cameo_min_i64(low%u + %d, %s);", v, v, ROW, all);
-    declare_rows(p, &r, ROW);
-    print_row_body(p, &r, store, str_printf(p->arena, "low%u", v).at,
-                   str_printf(p->arena, "high%u", v).at,
-                   str_printf(p->arena, "i%u - low%u", v, v).at);
+    print_rows(p, &r, store);
+    print_block_end(p, mark);
+    print_line(p, "} else {");
+    mark = print_block_begin(p);
+    print_alone(p, &r, store);
     print_block_end(p, mark);
     print_line(p, "}");
     return true;
