@@ -174,6 +174,45 @@ void parts_nest_begin(Printer *p, uint32_t n, const LoopId *vars)
     p->indent--;
 }
 
+// Places of units of open sizes are counted: a division a loop takes longer than a short row.
+static bool walks(Printer *p, uint32_t n, const LoopId *vars)
+{
+    bool open = false;
+    for (uint32_t i = 1; i < n; i++)
+        open |= !poly_is_const(print_extent(p, vars[i]), NULL);
+    return open;
+}
+
+static void walk_begin(Printer *p, uint32_t n, const LoopId *vars)
+{
+    Index below = poly_const(p->mod->polys, 1);
+    for (uint32_t i = n; i-- > 0;) {
+        Index size = print_extent(p, vars[i]);
+        const char *div =
+            i == n - 1 ? "" : str_printf(p->arena, " / %s", print_index(p, below)).at;
+        const char *mod = i ? str_printf(p->arena, " %% %s", print_index(p, size)).at : "";
+        print_line(p, "int64_t i%u = from < to ? from%s%s : 0;", vars[i], div, mod);
+        below = poly_mul(p->mod->polys, below, print_extent(p, vars[i]));
+    }
+    for (uint32_t i = 0; i < n; i++)
+        print_bind_loop(p, vars[i], 1);
+    print_line(p, "for (int64_t unit = from; unit < to; unit++) {");
+}
+
+static void walk_end(Printer *p, uint32_t n, const LoopId *vars)
+{
+    for (uint32_t i = n - 1; i > 0; i--, p->indent++) {
+        print_line(p, "    if (++i%u == %s) {", vars[i], print_index(p, print_extent(p, vars[i])));
+        print_line(p, "        i%u = 0;", vars[i]);
+    }
+    print_line(p, "    i%u++;", vars[0]);
+    for (uint32_t i = 1; i < n; i++) {
+        p->indent--;
+        print_line(p, "    }");
+    }
+    parts_nest_end(p, n, vars);
+}
+
 void parts_nest_end(Printer *p, uint32_t n, const LoopId *vars)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -378,9 +417,9 @@ static bool print_part(Printer *p, const Stmt *s)
     parts_begin(p, p->kernel->row);
     print_steady(p, s);
     if (!away_print(p, last, n, vars)) {
-        parts_nest_begin(p, n, vars);
+        (walks(p, n, vars) ? walk_begin : parts_nest_begin)(p, n, vars);
         print_body(p, last->body);
-        parts_nest_end(p, n, vars);
+        (walks(p, n, vars) ? walk_end : parts_nest_end)(p, n, vars);
     }
     parts_end(p, print_index_bare(p, units), parts_grain(p, work));
     return true;
