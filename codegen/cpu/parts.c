@@ -5,6 +5,7 @@
 // compilers make vectors. What a weight repeats from one part to the next, as a table of angles for
 // both halves does, is read at its first place.
 
+#include "codegen/cpu/parts.h"
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse_parts.h"
 
@@ -115,14 +116,13 @@ static Index shifted(void *context, const Atom *a)
     return a->kind == ATOM_LOOP && a->var == s->v ? s->to : NULL;
 }
 
-// The loop over `extent` elements from `from` on of what `loop` runs over.
-static Stmt *part_of(Module *mod, const Stmt *loop, int64_t from, int64_t extent)
+Stmt *part_of(Module *mod, const Stmt *loop, Index from, Index extent)
 {
     Polys *p = mod->polys;
     Stmt *part = NEW(mod->arena, Stmt), *store = NEW(mod->arena, Stmt);
     *part = *loop;
-    part->var = loop_new(p, poly_const(p, extent));
-    Shift s = {loop->var, poly_add_const(p, poly_loop(p, part->var), from)};
+    part->var = loop_new(p, extent);
+    Shift s = {loop->var, poly_add(p, poly_loop(p, part->var), from)};
     ExprMap map = {&s, NULL, shifted};
     *store = *loop->body;
     store->value = expr_map(mod, store->value, &map);
@@ -209,17 +209,19 @@ static Stmt *without_repeats(Module *mod, Stmt *part, int64_t from, int64_t exte
 static Stmt *cut_loop(Module *mod, Stmt *loop, uint32_t room)
 {
     Cut x = {.mod = mod, .v = loop->var};
+    Polys *p = mod->polys;
     if (room < 2 || !poly_is_const(loop_extent(mod->polys, loop->var), &x.extent))
         return loop;
     expr_walk(mod, loop->body->value, find_in_load, &x);
     if (!x.at || x.reduces)
         return loop;
-    Stmt *first = cut_loop(mod, part_of(mod, loop, 0, x.at), room / 2), *last = first;
+    Stmt *first = part_of(mod, loop, poly_const(p, 0), poly_const(p, x.at));
+    Stmt *last = first = cut_loop(mod, first, room / 2);
     while (last->next)
         last = last->next;
     const int64_t rest = x.extent - x.at;
-    Stmt *second = without_repeats(mod, part_of(mod, loop, x.at, rest), x.at, rest);
-    last->next = cut_loop(mod, second, room / 2);
+    Stmt *second = part_of(mod, loop, poly_const(p, x.at), poly_const(p, rest));
+    last->next = cut_loop(mod, without_repeats(mod, second, x.at, rest), room / 2);
     return first;
 }
 
@@ -227,10 +229,13 @@ static void cut_kernel(Module *mod, Kernel *k)
 {
     Point p = point_of(k->body);
     int64_t n;
-    if (!p.store || p.nloops == 0 ||
-        !poly_is_const(loop_extent(mod->polys, p.loops[p.nloops - 1]->var), &n) || n < LEAST)
+    if (!p.store || p.nloops == 0)
         return;
-    Stmt *innermost = (Stmt *)p.loops[p.nloops - 1], *body = cut_loop(mod, innermost, MOST_PARTS);
+    Stmt *innermost = (Stmt *)p.loops[p.nloops - 1], *body = innermost;
+    if (poly_is_const(loop_extent(mod->polys, innermost->var), &n) && n >= LEAST)
+        body = cut_loop(mod, innermost, MOST_PARTS);
+    if (body == innermost)
+        body = cut_open_loop(mod, innermost);
     for (uint32_t i = p.nloops - 1; body != innermost && i > 0; i--) {
         Stmt *loop = NEW(mod->arena, Stmt);
         *loop = *p.loops[i - 1];

@@ -181,13 +181,11 @@ static Index outside(Lower *l, Str mode, Index i, Index n, Index before, Index a
     if (str_is(mode, "wrap"))
         return ix_mod(l, i, n);
     Index period = ix_max(l, ix_addc(l, ix_scale(l, n, 2), -2), ix(l, 1));
-    if (poly_is_const(n, &size) && poly_is_const(before, &front) && poly_is_const(after, &back) &&
-        front < size && back < size) { // one reflection at either end is all there is
-        Index distance = ix_max(l, i, ix_sub(l, ix(l, 0), i));
-        return ix_min(l, distance, ix_sub(l, period, distance));
-    }
-    Index r = ix_mod(l, i, period);
-    return ix_min(l, r, ix_sub(l, period, r));
+    Index distance = ix_max(l, i, ix_sub(l, ix(l, 0), i));
+    if (!poly_is_const(n, &size) || !poly_is_const(before, &front) ||
+        !poly_is_const(after, &back) || front >= size || back >= size)
+        distance = ix_mod(l, distance, period); // there may be more than a reflection at either end
+    return ix_min(l, distance, ix_sub(l, period, distance));
 }
 
 static void lower_pad(Lower *l)
