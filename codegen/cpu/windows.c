@@ -15,8 +15,9 @@
 //
 // A sum is taken as often as its element is in the window, never added and taken away again.
 // Planes lie on the stack; one that is large is walked in bands of rows. Of a size that only the
-// program knows bands have rows enough that few are taken twice; where columns are too many for a
-// plane of them then, the windows are reduced as they stand.
+// program knows bands have rows enough that few are taken twice, and more where the plane is
+// narrow; where columns are too many for a plane of them then, the windows are reduced as they
+// stand.
 //
 // A layout whose neighbours are channels (layouts.h) does without: what stood there before is kept
 // for it, where windows are small.
@@ -26,8 +27,9 @@
 
 #include <math.h>
 
-enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24, MOST_SPARED = 9, FEWEST = 4 };
-enum { WIDE = 32 }; // columns
+enum { PLANE = 4096, DIRECT = 4, MOST_DIRECT = 8, LEVELS = 24, MOST_SPARED = 9 };
+enum { FEWEST = 4, MANY = 14 }; // rows of a band of open sizes
+enum { WIDE = 32 };             // columns
 
 typedef struct Axis {
     LoopId o, r;
@@ -747,14 +749,12 @@ static Stmt *known_size(Window *w, int64_t outs, int64_t extent)
     return fits ? body.first : NULL;
 }
 
-// Of one that the program finds out; where it is too wide, `as_is`.
-static Stmt *any_size(Window *w, Stmt *as_is)
+// Of one that the program finds out, in bands of so many rows; where it is too wide, `other`.
+static Stmt *any_size(Window *w, int64_t rows, Stmt *other)
 {
     const Axis *y = &w->axis[0], *x = &w->axis[1];
     Polys *polys = w->mod->polys;
-    const int64_t tail = tail_of(y);
-    const int64_t rows = tail > FEWEST * y->s ? (tail + y->s - 1) / y->s : FEWEST;
-    const int64_t widest = PLANE / (y->s * (rows - 1) + tail);
+    const int64_t widest = PLANE / (y->s * (rows - 1) + tail_of(y));
     Body body = body_of(w->mod), bands = body_of(w->mod);
     if (!append_bands(&bands, w, 0, poly_ceildiv(polys, y->outs, fixed(&body, rows)),
                       (Band){.rows = rows, .past = true}))
@@ -762,8 +762,18 @@ static Stmt *any_size(Window *w, Stmt *as_is)
     Stmt *either = append(&body, S_IF);
     either->value = within(w->mod, NULL, x->extent, fixed(&body, widest + 1));
     either->body = bands.first;
-    either->other = as_is;
+    either->other = other;
     return body.first;
+}
+
+// Bands of as few rows as a wide plane has room for take some twice: narrow ones have more.
+static Stmt *any_bands(Window *w, Stmt *as_is)
+{
+    const Axis *y = &w->axis[0];
+    const int64_t tail = tail_of(y);
+    const int64_t few = tail > FEWEST * y->s ? (tail + y->s - 1) / y->s : FEWEST;
+    Stmt *wide = any_size(w, few, as_is);
+    return wide && y->s == 1 && 2 * few <= MANY ? any_size(w, MANY, wide) : wide;
 }
 
 static void rewrite(Module *mod, Kernel *k)
@@ -777,7 +787,7 @@ static void rewrite(Module *mod, Kernel *k)
         poly_is_const(w.axis[0].outs, &outs) && poly_is_const(w.axis[1].extent, &extent);
     Stmt *as_is = NEW(mod->arena, Stmt);
     *as_is = *p.loops[p.nloops - 2];
-    Stmt *body = known ? known_size(&w, outs, extent) : any_size(&w, as_is);
+    Stmt *body = known ? known_size(&w, outs, extent) : any_bands(&w, as_is);
     if (!body)
         return;
     k->point = w.axis[0].taps * w.axis[1].taps <= MOST_SPARED ? k->body : NULL;

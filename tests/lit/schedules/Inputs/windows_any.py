@@ -20,6 +20,7 @@ for program in sys.argv[1:]:
         want = {
             "wide": windows(x, 13, 1, 6, -np.inf).max((4, 5)),
             "pairs": windows(x, 2, 2, 0, 0).max((4, 5)) if h > 1 < w else x[:, :, : h // 2, : w // 2],
+            "five": windows(-x, 5, 1, 2, -np.inf).max((4, 5)),
             "mean": windows(x, 3, 2, 1, 0).sum((4, 5)) / inside,
         }
         with tempfile.TemporaryDirectory() as to:
