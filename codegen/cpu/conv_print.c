@@ -459,13 +459,13 @@ static int unit_rows(const Conv *c)
     return poly_is_const(c->rows, &rows) && rows < ROWS ? PACKED : MANY;
 }
 
-// What threads share: rows whose panels are made before are a single panel, but where two go
-// together.
+// What threads share: rows whose panels are made before or read where they lie are a single panel,
+// but where two go together.
 static const char *mode_of(Printer *p, const Conv *c, const char *mode)
 {
     if (!c->sevens)
         return mode;
-    return str_printf(p->arena, "%s == CAMEO_CONV_ROWS_MADE ? CAMEO_CONV_ROWS : %s", mode, mode).at;
+    return str_printf(p->arena, "%s < CAMEO_CONV_COLUMNS ? CAMEO_CONV_ROWS : %s", mode, mode).at;
 }
 
 static void print_image(Printer *p, const Conv *c)
