@@ -265,7 +265,7 @@ cameo_strassen_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_
                 cameo_strassen_multiply(b, low, high);
             cameo_strassen_panels(v, k0, scratch, b);
         }
-        scratch += b->pairs * cameo_strassen_size(CAMEO_CONV_K);
+        scratch += b->pairs * cameo_strassen_size(b->all < CAMEO_CONV_K ? b->all : CAMEO_CONV_K);
     }
     if (cameo_strassen_pairs(v) > 0) /* which alone are made */
         rest.made = NULL;
