@@ -15,7 +15,7 @@ typedef struct Axis {
     const Expr *scale; // output size / input size, float64
     Index taps;        // NULL: the axis is copied
     Tensor weight;     // [taps, out]; absent for nearest
-    Tensor place;      // [taps, out] int64; absent where up or down is given
+    Tensor place;      // [taps, out] int32; absent where up or down is given
     int64_t up, down;  // nearest: element o is x[o div up], or x[o * down + shift]; 0: by place
     int64_t shift;
     bool done; // x is resized along this axis already
@@ -425,7 +425,7 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
     DType t = sum_type(output(l, 0).dtype) == DT_F32 ? DT_F32 : DT_F64;
     Index dims[2] = {a->taps, out};
     const Expr *in64 = size_f64(l, in), *z = f64(l, 0), *last = sub(l, in64, f64(l, 1));
-    a->place = temp(l, "places", DT_I64, 2, dims);
+    a->place = temp(l, "places", DT_I32, 2, dims);
     if (!near_)
         a->weight = temp(l, "weights", t, 2, dims);
     kernel(l, "resize_table");
@@ -447,9 +447,9 @@ static void build_tables(Lower *l, Axis *a, Index in, Index out, Str coordinates
         p = add(l, line.first, cast(l, DT_F64, expr_index(l->module, tap)));
     }
     bool marks = str_is(coordinates, "tf_crop_and_resize");
-    const Expr *place = cast(l, DT_I64, min_(l, max_(l, p, z), last));
+    const Expr *place = cast(l, DT_I32, min_(l, max_(l, p, z), last));
     if (marks) // outside of the input: the extrapolation value
-        place = select_(l, or_(l, lt(l, x, z), lt(l, last, x)), int_(l, DT_I64, -1), place);
+        place = select_(l, or_(l, lt(l, x, z), lt(l, last, x)), int_(l, DT_I32, -1), place);
     store(l, a->place, at, place);
     kernel_end(l);
 }
@@ -482,7 +482,7 @@ enum { WRITTEN_OUT = 4 }; // taps: a sum of so few is no loop, so that compilers
 static Index tap_place(Lower *l, const Axis *a, const Index *tap, bool marks)
 {
     const Expr *place = load(l, a->place, tap);
-    return to_index(l, marks ? max_(l, zero(l, DT_I64), place) : place);
+    return to_index(l, cast(l, DT_I64, marks ? max_(l, zero(l, DT_I32), place) : place));
 }
 
 // Sum over the taps of one axis of its weights times x; at: x's place, but of that axis y's.
@@ -504,8 +504,22 @@ static const Expr *weighted(Lower *l, Tensor x, const Index *at, uint32_t i, con
     return few ? sum : reduce_add(l, 1, tap, NULL, sum);
 }
 
-// Axes with weights but the last, one after another: each is a sum over its own taps alone, where
-// all at once would be one over their products.
+// Elements of the last axis are gathered one by one, of others by rows: does x have no more rows
+// than y, as far as is known?
+static bool rows_grow(Tensor x, Tensor y, const Axis *axes)
+{
+    double growth = 1;
+    for (uint32_t i = 0; i + 1 < x.rank; i++) {
+        int64_t in, out;
+        if (axes[i].weight.buffer && poly_is_const(x.dims[i], &in) &&
+            poly_is_const(y.dims[i], &out) && in > 0)
+            growth *= (double)out / (double)in;
+    }
+    return growth >= 1;
+}
+
+// Axes with weights but one, one after another: each is a sum over its own taps alone, where all at
+// once would be one over their products. What is gathered goes where it is fewest.
 static Tensor combine_first(Lower *l, Tensor x, Tensor y, Axis *axes, DType t, bool marks)
 {
     uint32_t left = 0;
@@ -513,7 +527,9 @@ static Tensor combine_first(Lower *l, Tensor x, Tensor y, Axis *axes, DType t, b
     memcpy(dims, x.dims, x.rank * sizeof *dims);
     for (uint32_t i = 0; i < x.rank; i++)
         left += axes[i].weight.buffer != 0;
-    for (uint32_t i = 0; i < x.rank && left > 1; i++) {
+    bool backwards = rows_grow(x, y, axes);
+    for (uint32_t k = 0; k < x.rank && left > 1; k++) {
+        uint32_t i = backwards ? x.rank - 1 - k : k;
         if (!axes[i].weight.buffer)
             continue;
         dims[i] = y.dims[i];
@@ -549,7 +565,7 @@ static void combine(Lower *l, Tensor x, Tensor y, Axis *axes, bool marks)
         if (!a->taps)
             continue;
         if (marks) // one tap decides for all: a mark stands in every tap of its line
-            inside_all = both(l, inside_all, le(l, zero(l, DT_I64), load(l, a->place, first)));
+            inside_all = both(l, inside_all, le(l, zero(l, DT_I32), load(l, a->place, first)));
         if (!a->weight.buffer)
             at[i] = tap_place(l, a, first, marks);
         else if (!a->done)
@@ -620,7 +636,10 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
             l, y.dims[i],
             to_index(l, cast(l, DT_I64, unary(l, U_FLOOR, scaled_length(l, x.dims[i], a->scale)))));
     }
-    bool same = scale == 1 && x.dims[i] == y.dims[i] && !str_is(coordinates, "tf_crop_and_resize");
+    // Sizes that are those of x, whatever they are, change nothing.
+    bool stretch = str_is(node_str(l->n, "keep_aspect_ratio_policy", "stretch"), "stretch"),
+         same = (scale == 1 || (by_size && stretch)) && x.dims[i] == y.dims[i] &&
+                !str_is(coordinates, "tf_crop_and_resize");
     if (same)
         return true;
     if (antialias && !near_ && scale != 0 && scale < 1.0 / MAX_SHRINK) {
@@ -629,6 +648,7 @@ static bool lower_axis(Lower *l, Tensor x, Tensor y, uint32_t i, Str coordinates
     }
     check(l, or_(l, index_lt(l, ix(l, 0), x.dims[i]), index_le(l, y.dims[i], ix(l, 0))),
           "Resize: X is empty");
+    check(l, index_le(l, x.dims[i], ix(l, INT32_MAX)), "Resize: X is too large");
     if (near_ && !str_is(coordinates, "tf_crop_and_resize") && scale > 0 &&
         regular_places(l, a, scale, coordinates, x.dims[i], y.dims[i], (uint32_t)k, count))
         return true;
