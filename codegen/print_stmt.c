@@ -406,6 +406,25 @@ bool schedules_print(Printer *p, const Stmt *loop)
            half_rows_print(p, loop);
 }
 
+static bool is_extreme(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_MIN || a->kind == ATOM_MAX;
+}
+
+// Where a loop begins. A bound that is the lesser or greater of sizes is found before it: in it,
+// compilers count turns no more, and gather what are neighbours.
+static void print_for_line(Printer *p, LoopId v)
+{
+    Index extent = print_extent(p, v);
+    const char *high = print_index_bare(p, extent), *type = p->dialect->index;
+    if (poly_any(extent, is_extreme, NULL))
+        print_line(p, "for (%s i%u = 0, end%u = %s; i%u < end%u; i%u++) {", type, v, v, high, v, v,
+                   v);
+    else
+        print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", type, v, v, high, v);
+}
+
 static void print_for(Printer *p, const Stmt *s)
 {
     if (p->parts && parts_print_for(p, s))
@@ -420,9 +439,7 @@ static void print_for(Printer *p, const Stmt *s)
     }
     if (p->dialect->rows && schedules_print(p, s))
         return;
-    const char *high = print_index_bare(p, print_extent(p, s->var));
-    print_line(p, "for (%s i%u = 0; i%u < %s; i%u++) {", p->dialect->index, s->var, s->var, high,
-               s->var);
+    print_for_line(p, s->var);
     print_bind_loop(p, s->var, 1);
     p->depth++;
     p->parallel += s->par;
