@@ -242,6 +242,31 @@ static Taps grid_taps(Lower *l, const Grid *g, Tensor x, Tensor grid, Tensor y, 
     return taps;
 }
 
+// Bytes of tables that stay near while all channels read them; of tables that leave caches.
+enum { KEPT = 1 << 17, MUCH = 1 << 22 };
+
+// Places of y: bands of rows, channels, and the rows of a band, so that the tables of a band are
+// read again while they are in a cache.
+static void grid_bands(Lower *l, Tensor y, const Taps *taps, uint32_t all, Index *o)
+{
+    uint32_t bytes = dtype_info(taps->place.dtype)->bytes + dtype_info(taps->weight.dtype)->bytes;
+    int64_t rows, row, band = 1, each = (int64_t)all * bytes;
+    bool known = poly_is_const(y.dims[2], &rows) &&
+                 poly_is_const(ix_product(l, y.rank - 3, y.dims + 3), &row);
+    if (!known || rows < 1 || rows * row * each <= MUCH) {
+        par_all(l, y, o);
+        return;
+    }
+    for (int64_t b = 2; b <= rows && b * row * each <= KEPT; b++)
+        band = rows % b ? band : b;
+    o[0] = par(l, y.dims[0]);
+    Index nth = par(l, ix(l, rows / band));
+    o[1] = par(l, y.dims[1]);
+    o[2] = ix_add(l, ix_scale(l, nth, band), par(l, ix(l, band)));
+    for (uint32_t i = 3; i < y.rank; i++)
+        o[i] = par(l, y.dims[i]);
+}
+
 static void lower_grid_sample(Lower *l)
 {
     Tensor x = input(l, 0), grid = input(l, 1), y = output(l, 0);
@@ -266,7 +291,7 @@ static void lower_grid_sample(Lower *l)
         all *= g.taps;
     Taps taps = grid_taps(l, &g, x, grid, y, all);
     kernel(l, "grid_sample");
-    par_all(l, y, o);
+    grid_bands(l, y, &taps, all, o);
     Index from[MAX_RANK] = {o[0]};
     memcpy(from + 2, o + 2, g.rank * sizeof *from);
     const Expr *sum = NULL;
