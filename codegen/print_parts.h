@@ -73,6 +73,8 @@ bool forms_is_product(Printer *p, const Expr *e);
 const Expr *forms_gelu(Printer *p, const Expr *e);
 // Does the loop store e^(x(n) - max over k of x(k))?
 bool forms_stores_powers(Printer *p, const Stmt *s);
+// m of m == v ? w : m, as Attention has for rows that are masked throughout; else e itself.
+const Expr *forms_but_for(const Expr *e, double v, double w);
 
 // Is this float32 a number of float16, so that rounding to that leaves it as it is?
 bool forms_is_half(const Expr *e);
@@ -113,8 +115,8 @@ bool rows_print(Printer *p, const Stmt *loop);
 bool half_rows_print(Printer *p, const Stmt *loop);
 
 // ---- powers (codegen/cpu/powers.c)
-// Prints a loop that fills the row of a Softmax and the sum behind it, and returns the latter's
-// statement; NULL: this is no such loop, and nothing was printed.
+// Prints a loop that fills the row of a Softmax and the sum behind it, with a short row what is
+// divided by the sum as well, and returns the last statement of these; NULL: this is no such loop, and nothing was printed.
 const Stmt *powers_print(Printer *p, const Stmt *loop);
 bool powers_fit(Printer *p, const Stmt *loop); // would it, inside of another loop?
 

@@ -6,7 +6,10 @@
 
 #include "cameo_silu.h"
 
-enum { CAMEO_POWERS_LANES = 32 };
+enum {
+    CAMEO_POWERS_LANES = 32,
+    CAMEO_POWERS_SHORT = 64 /* elements of a row that stays in registers */
+};
 
 /* Below it e^x is 0, which is no normal number there. */
 #define CAMEO_POWERS_LEAST -87.0f
@@ -148,6 +151,89 @@ static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n,
     cameo_powers_end_back(y + whole, rest, last);
     return cameo_lanes_add_f32((const float *)sums);
 }
+
+typedef float cameo_powers_eight __attribute__((vector_size(32)));
+typedef float cameo_powers_four __attribute__((vector_size(16)));
+
+/* Whole vectors of a row, or its end with `other` in the lanes behind it. */
+CAMEO_IN_LOOP cameo_silu_vec cameo_powers_part(const float *x, int64_t n, cameo_silu_vec other)
+{
+    if (n >= CAMEO_SILU_LANES)
+        return *(const cameo_silu_vec *)x;
+#if CAMEO_SILU_LANES == 16
+    __asm__("vmovups %1, %0%{%2%}"
+            : "+v"(other)
+            : "m"(*(const cameo_silu_vec *)x), "Yk"(cameo_powers_lanes(n)));
+    return other;
+#else
+    const cameo_silu_bits own = cameo_silu_first(n);
+    return (cameo_silu_vec)(((cameo_silu_bits)cameo_silu_load(x, n) & own) |
+                            ((cameo_silu_bits)other & ~own));
+#endif
+}
+
+/* The four numbers that are left of 32 lanes, as cameo_lanes_add_f32 adds them, and the greatest of
+ * a vector's. */
+CAMEO_IN_LOOP cameo_powers_four cameo_powers_added(const cameo_silu_vec *sums)
+{
+#if CAMEO_SILU_LANES == 16
+    const cameo_silu_vec x = sums[0] + sums[1];
+    const cameo_powers_eight y = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
+                                 __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+#else
+    const cameo_powers_eight y = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+#endif
+    return __builtin_shufflevector(y, y, 0, 1, 2, 3) + __builtin_shufflevector(y, y, 4, 5, 6, 7);
+}
+
+CAMEO_IN_LOOP float cameo_powers_most_of(cameo_silu_vec x)
+{
+#if CAMEO_SILU_LANES == 16
+    x = cameo_powers_greater(
+        x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    const cameo_powers_eight y = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+    const cameo_powers_eight y = x;
+#endif
+    cameo_powers_four a = __builtin_shufflevector(y, y, 0, 1, 2, 3);
+    cameo_powers_four b = __builtin_shufflevector(y, y, 4, 5, 6, 7);
+    __asm__("vmaxps %1, %0, %0" : "+v"(a) : "v"(b));
+    b = __builtin_shufflevector(a, a, 2, 3, 0, 1);
+    __asm__("vmaxps %1, %0, %0" : "+v"(a) : "v"(b));
+    return a[0] > a[1] ? a[0] : a[1];
+}
+
+/* y[0 .. n) = e^(x - m) over their sum, of a row whose n the caller's text says: all of it stays in
+ * registers, and rows do not wait for what was written. The sum is cameo_powers's, bit by bit. Where
+ * all is masked it is 1 if `empty`. */
+CAMEO_IN_LOOP void cameo_powers_short(const float *x, float *y, const int64_t n, const int empty)
+{
+    enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_POWERS_LANES / LANES };
+    const cameo_silu_vec zero = {0}, none = zero - INFINITY;
+    cameo_silu_vec row[CAMEO_POWERS_SHORT / LANES], most = none, sums[ALL] = {{0}};
+    for (int v = 0; v * LANES < n; v++) {
+        row[v] = cameo_powers_part(x + v * LANES, n - v * LANES, none);
+        most = cameo_powers_greater(row[v], most);
+    }
+    const cameo_silu_vec from = zero + cameo_powers_from(cameo_powers_most_of(most), empty);
+    for (int v = 0; v * LANES < n; v++) {
+        row[v] = cameo_powers_of(row[v] - from);
+        sums[v % ALL] += row[v];
+    }
+    const cameo_powers_four last = cameo_powers_added(sums);
+    const float sum = (last[0] + last[2]) + (last[1] + last[3]);
+    const float divisor = empty && sum == 0 ? 1.0f : sum;
+    const cameo_silu_vec all = zero + divisor, inverse = zero + 1.0f / divisor;
+    for (int v = 0; v * LANES < n; v++) {
+        const int64_t left = n - v * LANES;
+        const cameo_silu_vec part = row[v] * inverse; /* and what it leaves, as cameo_over_f32 */
+        row[v] = cameo_joined_add(cameo_joined_sub(part, all, row[v]), -inverse, part);
+        if (left >= LANES)
+            *(cameo_silu_vec *)(y + v * LANES) = row[v];
+        else
+            cameo_silu_store(y + v * LANES, left, row[v]);
+    }
+}
 #else
 CAMEO_IN_LOOP float cameo_powers_of(float x)
 {
@@ -180,6 +266,14 @@ static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n,
         sums[i - whole] += y[i];
     }
     return cameo_lanes_add_f32(sums);
+}
+
+CAMEO_IN_LOOP void cameo_powers_short(const float *x, float *y, const int64_t n, const int empty)
+{
+    memmove(y, x, (size_t)n * sizeof *y);
+    const float sum = cameo_powers(y, n, empty), all = empty && sum == 0 ? 1.0f : sum;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = cameo_part_f32(y[i], all);
 }
 #endif
 

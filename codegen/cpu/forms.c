@@ -449,7 +449,7 @@ static Index renamed(void *context, const Atom *a)
 }
 
 // m of m == v ? w : m, as Attention has for rows that are masked throughout; else e itself.
-static const Expr *but_for(const Expr *e, double v, double w)
+const Expr *forms_but_for(const Expr *e, double v, double w)
 {
     double a, b;
     const Expr *is = e->kind == EX_SELECT ? e->a : NULL;
@@ -463,7 +463,7 @@ bool forms_stores_powers(Printer *p, const Stmt *s)
     if (s->kind != S_FOR || !s->body || s->body->kind != S_STORE)
         return false;
     const Expr *e = s->body->value, *m = e->a && e->op == U_EXP ? e->a->b : NULL;
-    m = m ? but_for(m, -INFINITY, 0) : NULL;
+    m = m ? forms_but_for(m, -INFINITY, 0) : NULL;
     if (e->kind != EX_UNARY || !m || e->a->kind != EX_BINARY || e->a->op != B_SUB ||
         m->kind != EX_REDUCE || m->op != R_MAX || m->a || m->rank != 1)
         return false;
@@ -511,7 +511,7 @@ static const char *print_part(Printer *p, const Expr *e)
 {
     if (e->dtype != DT_F32 || e->op != B_DIV || e->a->kind != EX_LOAD || !p->kernel)
         return NULL;
-    const Expr *sum = but_for(e->b, 0, 1);
+    const Expr *sum = forms_but_for(e->b, 0, 1);
     if (sum->kind != EX_LOCAL || sum->rank ||
         !sums_powers(p, p->kernel->body, sum->local, e->a->buffer))
         return NULL;

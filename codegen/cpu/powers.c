@@ -5,7 +5,10 @@
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
 
-enum { SHORTEST = 16 }; // elements of a row
+#include <inttypes.h>
+
+// Elements of a row, and of one that stays in registers: CAMEO_POWERS_SHORT.
+enum { SHORTEST = 16, SHORT = 64 };
 
 // Is sum the sum over the row that the loop stores?
 static bool sums_row(Printer *p, const Expr *sum, const Stmt *loop)
@@ -42,6 +45,52 @@ bool powers_fit(Printer *p, const Stmt *loop)
            poly_equals(by, 1);
 }
 
+// The loop behind the sum, which divides what the first one stored by it and nothing else reads;
+// NULL: there is none.
+static const Stmt *divides(Printer *p, const Stmt *loop)
+{
+    const Stmt *own = loop->body, *let = loop->next, *last = let->next;
+    const Stmt *s = last && last->kind == S_FOR && !last->next ? last->body : NULL;
+    if (!s || s->next || s->kind != S_STORE || s->buffer != own->buffer ||
+        print_extent(p, last->var) != print_extent(p, loop->var))
+        return NULL;
+    const Expr *e = s->value, *sum;
+    if (e->kind != EX_BINARY || e->op != B_DIV || e->a->kind != EX_LOAD ||
+        e->a->buffer != s->buffer || !(sum = forms_but_for(e->b, 0, 1)) || sum->kind != EX_LOCAL ||
+        sum->rank || sum->local != let->local ||
+        (e->b->kind == EX_SELECT) != (own->value->a->b->kind == EX_SELECT))
+        return NULL;
+    Polys *polys = p->mod->polys;
+    const Index step = poly_sub(polys, poly_loop(polys, last->var), poly_loop(polys, loop->var));
+    for (uint32_t i = 0; i < own->rank; i++) {
+        Index by;
+        if (e->a->at[i] != s->at[i] || !factor_of(p, own->at[i], loop->var, &by) ||
+            s->at[i] != poly_add(polys, own->at[i], poly_mul(polys, by, step)))
+            return NULL;
+    }
+    return last;
+}
+
+// Element 0 of the row that the loop over v reads or stores at `at`.
+static const char *print_first(Printer *p, LoopId v, BufferId buffer, const Index *at)
+{
+    p->zeroed[v]++;
+    p->nzeroed++;
+    const char *first = print_element(p, buffer, at);
+    p->zeroed[v]--;
+    p->nzeroed--;
+    return first;
+}
+
+// Are these neighbours of float32 that no loop has to make?
+static bool is_row(Printer *p, const Expr *e, LoopId v)
+{
+    const Buffer *b = e->kind == EX_LOAD ? buffer_at(p->mod, e->buffer) : NULL;
+    Index by;
+    return b && b->dtype == DT_F32 &&
+           factor_of(p, linear_index(p, b->rank, b->dims, e->at), v, &by) && poly_equals(by, 1);
+}
+
 const Stmt *powers_print(Printer *p, const Stmt *loop)
 {
     const bool single = p->depth == 0 && !(p->parts && p->parts->inside); // which threads share
@@ -51,16 +100,23 @@ const Stmt *powers_print(Printer *p, const Stmt *loop)
     Stmt raised = *loop, store = *loop->body;
     raised.body = &store;
     store.value = e->a;
-    print_stmt(p, &raised);
+    int64_t n;
+    const Stmt *last = divides(p, loop);
+    const bool is_short = last && poly_is_const(print_extent(p, loop->var), &n) && n <= SHORT;
+    const bool in_place = !is_short || !is_row(p, e->a, loop->var);
+    if (in_place)
+        print_stmt(p, &raised);
     p->powers = true;
-    p->zeroed[loop->var]++;
-    p->nzeroed++;
-    const char *first = print_element(p, store.buffer, store.at);
-    p->zeroed[loop->var]--;
-    p->nzeroed--;
+    const char *first = print_first(p, loop->var, store.buffer, store.at);
+    const bool empty = e->b->kind == EX_SELECT;
+    if (is_short) {
+        const char *from = in_place ? first : print_first(p, loop->var, e->a->buffer, e->a->at);
+        print_line(p, "cameo_powers_short(&%s, &%s, %" PRId64 ", %d);", from, first, n, empty);
+        return last;
+    }
     const LocalId sum = loop->next->local;
     print_line(p, "const float v%u = cameo_powers(&%s, %s, %d);", sum, first,
-               print_index_bare(p, print_extent(p, loop->var)), e->b->kind == EX_SELECT);
+               print_index_bare(p, print_extent(p, loop->var)), empty);
     p->is_let[sum] = p->round;
     return loop->next;
 }
