@@ -424,8 +424,6 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     const char *parts[MAX_PARTS + 1] = {"cameo_model.h", "cameo_math.h",    "cameo_muladd.h",
                                         "cameo_plan.h",  "cameo_runtime.h", "cameo_machine.h"};
     uint32_t n = 6;
-    if (steps_call_functions(mod, mod->steps))
-        parts[n++] = "cameo_vector.h";
     if (o->profile)
         parts[n++] = "cameo_peak.h", parts[n++] = "cameo_profile.h";
     Arena *scratch = arena_new();
@@ -438,12 +436,16 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     p->out = out;
     if (parts_any(p))
         parts[n++] = "cameo_pool.h", parts[n++] = "cameo_share.h";
+    if (p->shorts || steps_call_functions(mod, mod->steps))
+        parts[n++] = "cameo_vector.h";
     if (p->transposes || p->planes)
         parts[n++] = "cameo_transpose.h";
     if (p->planes)
         parts[n++] = "cameo_pixel_planes.h";
-    if (p->silus || p->powers || p->gelus)
+    if (p->silus || p->powers || p->shorts || p->gelus)
         parts[n++] = "cameo_maker.h", parts[n++] = "cameo_silu.h";
+    if (p->powers || p->shorts)
+        parts[n++] = "cameo_short.h";
     if (p->powers)
         parts[n++] = "cameo_powers.h";
     if (p->gelus)

@@ -116,7 +116,8 @@ bool half_rows_print(Printer *p, const Stmt *loop);
 
 // ---- powers (codegen/cpu/powers.c)
 // Prints a loop that fills the row of a Softmax and the sum behind it, with a short row what is
-// divided by the sum as well, and returns the last statement of these; NULL: this is no such loop, and nothing was printed.
+// divided by the sum as well, and returns the last statement of these; NULL: this is no such loop,
+// and nothing was printed.
 const Stmt *powers_print(Printer *p, const Stmt *loop);
 bool powers_fit(Printer *p, const Stmt *loop); // would it, inside of another loop?
 

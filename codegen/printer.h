@@ -53,6 +53,7 @@ struct Printer {
     bool planes;             // or runtime/cameo_pixel_planes.h
     bool half_rows;          // or runtime/cameo_half_rows.h
     bool powers;             // or runtime/cameo_powers.h
+    bool shorts;             // or runtime/cameo_short.h
     bool gelus;              // or runtime/cameo_gelu.h
     bool extremes;           // or runtime/cameo_extremes.h
     bool away;               // or runtime/cameo_away.h

@@ -4,7 +4,7 @@
 #ifndef CAMEO_POWERS_H
 #define CAMEO_POWERS_H
 
-#include "cameo_silu.h"
+#include "cameo_short.h"
 
 enum {
     CAMEO_POWERS_LANES = 32,
@@ -35,7 +35,7 @@ CAMEO_IN_LOOP float cameo_powers_most(const float *lane)
     return even > odd ? even : odd;
 }
 
-#if defined CAMEO_SILU_LANES && !defined CAMEO_EACH_ROUNDS
+#ifdef CAMEO_SHORT_VECTORS
 /* The greater of two, the second one where one is NaN. */
 CAMEO_IN_LOOP cameo_silu_vec cameo_powers_greater(cameo_silu_vec a, cameo_silu_vec b)
 {
@@ -76,15 +76,10 @@ CAMEO_IN_LOOP cameo_silu_vec cameo_powers_of(cameo_silu_vec x)
 
 /* The n numbers of a row's end, -INFINITY in the other lanes, and back. */
 #if CAMEO_SILU_LANES == 16
-CAMEO_IN_LOOP uint16_t cameo_powers_lanes(int64_t n)
-{
-    return (uint16_t)(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
-}
-
 CAMEO_IN_LOOP void cameo_powers_end(const float *y, int64_t n, cameo_silu_vec last[2])
 {
     for (int v = 0; v < 2; v++) {
-        const uint16_t lanes = cameo_powers_lanes(n - 16 * v);
+        const uint16_t lanes = cameo_short_lanes(n - 16 * v);
         last[v] = (cameo_silu_vec){0} - INFINITY;
         if (lanes) /* no address behind the row is made */
             __asm__("vmovups %1, %0%{%2%}"
@@ -96,7 +91,7 @@ CAMEO_IN_LOOP void cameo_powers_end(const float *y, int64_t n, cameo_silu_vec la
 CAMEO_IN_LOOP void cameo_powers_end_back(float *y, int64_t n, const cameo_silu_vec last[2])
 {
     for (int v = 0; v < 2; v++) {
-        const uint16_t lanes = cameo_powers_lanes(n - 16 * v);
+        const uint16_t lanes = cameo_short_lanes(n - 16 * v);
         if (lanes)
             __asm__("vmovups %1, %0%{%2%}"
                     : "+m"(*(cameo_silu_vec *)(y + 16 * v))
@@ -152,76 +147,24 @@ static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n,
     return cameo_lanes_add_f32((const float *)sums);
 }
 
-typedef float cameo_powers_eight __attribute__((vector_size(32)));
-typedef float cameo_powers_four __attribute__((vector_size(16)));
-
-/* Whole vectors of a row, or its end with `other` in the lanes behind it. */
-CAMEO_IN_LOOP cameo_silu_vec cameo_powers_part(const float *x, int64_t n, cameo_silu_vec other)
-{
-    if (n >= CAMEO_SILU_LANES)
-        return *(const cameo_silu_vec *)x;
-#if CAMEO_SILU_LANES == 16
-    __asm__("vmovups %1, %0%{%2%}"
-            : "+v"(other)
-            : "m"(*(const cameo_silu_vec *)x), "Yk"(cameo_powers_lanes(n)));
-    return other;
-#else
-    const cameo_silu_bits own = cameo_silu_first(n);
-    return (cameo_silu_vec)(((cameo_silu_bits)cameo_silu_load(x, n) & own) |
-                            ((cameo_silu_bits)other & ~own));
-#endif
-}
-
-/* The four numbers that are left of 32 lanes, as cameo_lanes_add_f32 adds them, and the greatest of
- * a vector's. */
-CAMEO_IN_LOOP cameo_powers_four cameo_powers_added(const cameo_silu_vec *sums)
-{
-#if CAMEO_SILU_LANES == 16
-    const cameo_silu_vec x = sums[0] + sums[1];
-    const cameo_powers_eight y = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
-                                 __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-#else
-    const cameo_powers_eight y = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-#endif
-    return __builtin_shufflevector(y, y, 0, 1, 2, 3) + __builtin_shufflevector(y, y, 4, 5, 6, 7);
-}
-
-CAMEO_IN_LOOP float cameo_powers_most_of(cameo_silu_vec x)
-{
-#if CAMEO_SILU_LANES == 16
-    x = cameo_powers_greater(
-        x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-    const cameo_powers_eight y = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7);
-#else
-    const cameo_powers_eight y = x;
-#endif
-    cameo_powers_four a = __builtin_shufflevector(y, y, 0, 1, 2, 3);
-    cameo_powers_four b = __builtin_shufflevector(y, y, 4, 5, 6, 7);
-    __asm__("vmaxps %1, %0, %0" : "+v"(a) : "v"(b));
-    b = __builtin_shufflevector(a, a, 2, 3, 0, 1);
-    __asm__("vmaxps %1, %0, %0" : "+v"(a) : "v"(b));
-    return a[0] > a[1] ? a[0] : a[1];
-}
-
 /* y[0 .. n) = e^(x - m) over their sum, of a row whose n the caller's text says: all of it stays in
- * registers, and rows do not wait for what was written. The sum is cameo_powers's, bit by bit. Where
- * all is masked it is 1 if `empty`. */
+ * registers, and rows do not wait for what was written. The sum is cameo_powers's, bit by bit.
+ * Where all is masked it is 1 if `empty`. */
 CAMEO_IN_LOOP void cameo_powers_short(const float *x, float *y, const int64_t n, const int empty)
 {
     enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_POWERS_LANES / LANES };
     const cameo_silu_vec zero = {0}, none = zero - INFINITY;
     cameo_silu_vec row[CAMEO_POWERS_SHORT / LANES], most = none, sums[ALL] = {{0}};
     for (int v = 0; v * LANES < n; v++) {
-        row[v] = cameo_powers_part(x + v * LANES, n - v * LANES, none);
+        row[v] = cameo_short_part(x + v * LANES, n - v * LANES, none);
         most = cameo_powers_greater(row[v], most);
     }
-    const cameo_silu_vec from = zero + cameo_powers_from(cameo_powers_most_of(most), empty);
+    const cameo_silu_vec from = zero + cameo_powers_from(cameo_short_most(most, 0), empty);
     for (int v = 0; v * LANES < n; v++) {
         row[v] = cameo_powers_of(row[v] - from);
         sums[v % ALL] += row[v];
     }
-    const cameo_powers_four last = cameo_powers_added(sums);
-    const float sum = (last[0] + last[2]) + (last[1] + last[3]);
+    const float sum = cameo_short_added(sums);
     const float divisor = empty && sum == 0 ? 1.0f : sum;
     const cameo_silu_vec all = zero + divisor, inverse = zero + 1.0f / divisor;
     for (int v = 0; v * LANES < n; v++) {

@@ -362,12 +362,14 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     buf_printf(out, " as C11, written by cameo. Link with -ldl %s. */\n\n", o->libraries);
     emit_rounding(o, out);
     uint32_t n = 9;
-    if (steps_call_functions(mod, mod->steps))
+    if (p->shorts || steps_call_functions(mod, mod->steps))
         parts[n++] = "cameo_vector.h";
     if (p->transposes)
         parts[n++] = "cameo_transpose.h";
-    if (p->silus || p->powers || p->gelus)
+    if (p->silus || p->powers || p->shorts || p->gelus)
         parts[n++] = "cameo_maker.h", parts[n++] = "cameo_silu.h";
+    if (p->powers || p->shorts)
+        parts[n++] = "cameo_short.h";
     if (p->powers)
         parts[n++] = "cameo_powers.h";
     if (p->gelus)
