@@ -5,12 +5,8 @@
 #include <stdint.h>
 
 enum {
-    CAMEO_FEW = 4, /* columns */
-#ifdef CAMEO_JOINS
-    CAMEO_SEVERAL = 12, /* where there are no others, as many as registers hold the sums of */
-#else
-    CAMEO_SEVERAL = 4,
-#endif
+    CAMEO_FEW = 4,      /* columns */
+    CAMEO_SEVERAL = 12, /* where there are no others: as many as registers hold the sums of */
     CAMEO_COLUMN_ROWS = 4 * CAMEO_TILE_ROWS, /* that are summed together, at most */
     CAMEO_COLUMN =
         (int)CAMEO_LANES < (int)CAMEO_TILE_ROWS ? (int)CAMEO_LANES : (int)CAMEO_TILE_ROWS,
@@ -166,12 +162,19 @@ cameo_columns_of(int64_t k, const float *a, int64_t next, const float *b, const 
     }
 }
 
+/* What follows: c[rows][width] = (or += where more) the sum over k of a, panels of CAMEO_TILE_ROWS
+ * rows that are `next` elements from one another, times the `width` numbers at b + at[k]. finish:
+ * as a tile's. */
+typedef void cameo_columns_sum(int64_t k, const float *a, int64_t next, const float *b,
+                               const int64_t *at, float *c, int64_t ldc, int64_t rows,
+                               int64_t width, int more, const cameo_finish *finish);
+
 #define CAMEO_COLUMNS_OF(N)                                                                        \
     case N:                                                                                        \
         cameo_columns_of(k, a, next, b, at, c, ldc, rows, more, N, 1, finish);                     \
         return;
 
-/* The same as cameo_columns, each sum in one chain, as those of tiles are. */
+/* Each sum in one chain, as those of tiles are. */
 static __attribute__((noinline, unused)) void
 cameo_columns_even(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
                    float *c, int64_t ldc, int64_t rows, int64_t width, int more,
@@ -182,7 +185,20 @@ cameo_columns_even(int64_t k, const float *a, int64_t next, const float *b, cons
         CAMEO_COLUMNS_OF(2)
         CAMEO_COLUMNS_OF(3)
         CAMEO_COLUMNS_OF(4)
+    default:
+        return;
+    }
+}
+
+/* The same of more than a few columns, up to CAMEO_SEVERAL. Only convolutions that may have so many
+ * places name it, so that programs without them are smaller. */
 #ifdef CAMEO_JOINS
+static __attribute__((noinline, unused)) void
+cameo_columns_several(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at,
+                      float *c, int64_t ldc, int64_t rows, int64_t width, int more,
+                      const cameo_finish *finish)
+{
+    switch (width) {
         CAMEO_COLUMNS_OF(5)
         CAMEO_COLUMNS_OF(6)
         CAMEO_COLUMNS_OF(7)
@@ -191,14 +207,16 @@ cameo_columns_even(int64_t k, const float *a, int64_t next, const float *b, cons
         CAMEO_COLUMNS_OF(10)
         CAMEO_COLUMNS_OF(11)
         CAMEO_COLUMNS_OF(12)
-#endif
     default:
         return;
     }
 }
+#define CAMEO_COLUMNS_SEVERAL cameo_columns_several
+#else
+#define CAMEO_COLUMNS_SEVERAL NULL
+#endif
 
-/* c[rows][width] = (or += where more) the sum over k of a, panels of CAMEO_TILE_ROWS rows that are
- * `next` elements from one another, times the `width` numbers at b + at[k]. finish: as a tile's. */
+/* The same of a few columns, each sum in as many chains as are quickest. */
 static __attribute__((noinline, unused)) void
 cameo_columns(int64_t k, const float *a, int64_t next, const float *b, const int64_t *at, float *c,
               int64_t ldc, int64_t rows, int64_t width, int more, const cameo_finish *finish)

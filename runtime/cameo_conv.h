@@ -27,6 +27,7 @@ typedef struct cameo_conv_block {
     int even;                   /* as the view's */
     int tied;                   /* few columns are summed as tiles sum */
     int few;                    /* columns of the last panel that are a few, at most */
+    cameo_columns_sum *several; /* sums of more than CAMEO_FEW of them */
     int64_t apart;              /* of x, from one value of k to the next; 0: not the same */
     int64_t low;                /* the first row to do */
     const float *soon;          /* x of the panels that come next, rows `apart`, */
@@ -362,7 +363,9 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
         cameo_finish finish;
         const int64_t from = taken ? next - (next - m) % CAMEO_ROWS : m;
         if (cameo_conv_few(b) && from < next)
-            (b->even || b->tied ? cameo_columns_even : cameo_columns)(
+            (last->width > CAMEO_FEW ? b->several
+             : b->even || b->tied    ? cameo_columns_even
+                                     : cameo_columns)(
                 b->nk, cameo_conv_weights(b, from), b->nk * CAMEO_TILE_ROWS, last->b, last->at,
                 b->y + from * b->row + last->n, b->row, next - from, last->width, b->k0 > 0,
                 cameo_conv_finish(b, from, last->n, &finish));
@@ -430,6 +433,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->finish = v->finish;
     b->even = v->even;
     b->few = cameo_conv_few_most(v);
+    b->several = v->several;
     b->tied = cameo_conv_ties(v);
     b->apart = b->all == v->channels ? v->channel : 0;
     b->nk = 0;

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "cameo_columns.h"
+
 enum {
     CAMEO_CONV_SLACK = 64,    /* elements that may be read or written past the end of a buffer */
     CAMEO_CONV_SHORT = 32,    /* elements of a short row */
@@ -27,6 +29,7 @@ typedef struct cameo_conv {
     int64_t channel, row;  /* from one channel of x, from one row of y to the next */
     int copy;              /* the border is made of 0 in a copy, innermost strides are sorted out */
     int sevens;            /* seven products for eight (cameo_strassen.h) */
+    cameo_columns_sum *several; /* where places may be more than a few, and all one panel */
 } cameo_conv;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on: many, of

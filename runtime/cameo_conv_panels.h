@@ -47,6 +47,7 @@ typedef struct cameo_conv_view {
     int packs;                  /* panels are copied wherever they are */
     int even;                   /* a place is summed as in any other panel, few columns too */
     int sevens;                 /* pairs of panels go by seven products for eight */
+    cameo_columns_sum *several; /* as the convolution's */
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
@@ -92,7 +93,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_joins(const cameo_conv 
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t row = v->out[2], next = v->at[1];
     if (!g->copy || v->ends || v->out[0] > 1 || row <= CAMEO_FEW || row > PANEL || next < row ||
-        v->out[1] * row <= CAMEO_SEVERAL)
+        (g->several && v->out[1] * row <= CAMEO_SEVERAL))
         return 0;
     const int64_t fit = (PANEL - row) / next + 1, rows = fit < v->out[1] ? fit : v->out[1];
     const int64_t reach = (rows - 1) * next + row;
@@ -155,6 +156,7 @@ static __attribute__((noinline, unused)) CAMEO_BRIEF void cameo_conv_plan(const 
     }
     v->packs = cameo_conv_packs(g, v);
     v->sevens = g->sevens && CAMEO_STRASSENS;
+    v->several = g->several;
     if (v->sevens) {
         v->width = cameo_conv_seven_width(g->channels * g->taps[0] * g->taps[1] * g->taps[2]);
         return;
@@ -297,7 +299,8 @@ static inline __attribute__((unused)) int cameo_conv_ends_few(const cameo_conv_v
 static inline __attribute__((unused)) int cameo_conv_few_most(const cameo_conv_view *v)
 {
     const int64_t places = v->out[0] * v->out[1] * v->out[2];
-    return !cameo_conv_ends_few(v) ? 0 : places <= CAMEO_SEVERAL ? CAMEO_SEVERAL : CAMEO_FEW;
+    const int several = v->several && places <= CAMEO_SEVERAL;
+    return !cameo_conv_ends_few(v) ? 0 : several ? CAMEO_SEVERAL : CAMEO_FEW;
 }
 
 /* Columns of a panel that begins at place k of a row where `left` columns are left. What is left of

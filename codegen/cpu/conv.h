@@ -86,6 +86,8 @@ Index conv_places(Polys *polys, const Conv *c);
 // Values of k that one of its sums has, and multiplications and additions of all places and rows.
 Index conv_depth(Polys *polys, const Conv *c);
 Index conv_macs(Polys *polys, const Conv *c);
+// May all of its places be one panel of more than a few columns (CAMEO_COLUMNS_SEVERAL)?
+bool conv_has_several(const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
 Index conv_copy_size(Polys *polys, const Conv *c);
 // Where the weight of row i is, of k, of `size`: for every CONV_K values of k panels of TILE_ROWS

@@ -7,6 +7,8 @@ enum {
     CONV_N = 192, // columns of a block; as in the runtime
     CONV_K = 256, // values of k
     SLACK = 64,
+    FEW = 4, // columns of a last panel, and of one of all places: as in the runtime
+    SEVERAL = 12,
     LINE_PLACES = 6, // elements of a tile of a line
     SHARED_ROWS = 32 // of y, from which on panels of x are made for several threads
 };
@@ -56,6 +58,19 @@ static Index copied(Polys *polys, const Conv *c, uint32_t i)
     }
     return poly_scale(polys, poly_ceildiv(polys, reach, poly_const(polys, c->stride[i])),
                       c->stride[i]);
+}
+
+bool conv_has_several(const Conv *c)
+{
+    int64_t places = 1, n;
+    if (c->bytes || c->depthwise)
+        return false;
+    for (uint32_t i = 0; i < c->rank && places <= SEVERAL; i++) {
+        if (!poly_is_const(c->out[i], &n))
+            return true;
+        places *= n <= SEVERAL ? n : SEVERAL + 1;
+    }
+    return places > FEW && places <= SEVERAL;
 }
 
 Index conv_copy_size(Polys *polys, const Conv *c)
