@@ -638,13 +638,18 @@ static __attribute__((unused)) const cameo_winograd_kind cameo_winograd_2_5 = {
 };
 
 /* How many vectors the next tile of products has, of a block of `tiles` with t of them done: never
- * so few that sums would go in two chains, and so depend on how many tiles a block has. Rows are
- * whole tiles for the same reason: windows are padded with 0, and there is room behind a block's
- * sums. */
+ * so few that sums would go in two chains, and so depend on how many tiles a block has, but for a
+ * single one that goes by pairs of panels. Rows are whole tiles for the same reason: windows are
+ * padded with 0, and there is room behind a block's sums. */
 static inline __attribute__((unused)) int64_t cameo_winograd_vectors(int64_t tiles, int64_t t)
 {
     enum { ONE_CHAIN = 8, LEAST = (ONE_CHAIN + CAMEO_ROWS - 1) / CAMEO_ROWS };
-    const int64_t all = (tiles + LEAST * CAMEO_LANES - 1) / (LEAST * CAMEO_LANES) * LEAST;
+#if defined __AVX512F__ /* where a row of the block may have room for no more */
+    enum { WHOLE = 1 };
+#else
+    enum { WHOLE = LEAST };
+#endif
+    const int64_t all = (tiles + WHOLE * CAMEO_LANES - 1) / (WHOLE * CAMEO_LANES) * WHOLE;
     const int64_t left = all - t / CAMEO_LANES;
     if (left <= CAMEO_VECTORS)
         return left;
@@ -687,6 +692,7 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
                                                                    int64_t place, int64_t height,
                                                                    const float *a)
 {
+    enum { PAIR = 2 * CAMEO_TILE_ROWS };
     const cameo_winograd *f = b->form;
     const int64_t depth = f->g->channels, tiles = b->t1 - b->t0;
     const float *x = b->tiles + place * f->place;
@@ -708,10 +714,14 @@ static inline __attribute__((unused)) void cameo_winograd_multiply(const cameo_w
             panel = vectors * CAMEO_LANES;
             int64_t i = 0;
 #if defined __AVX512F__
-            for (; vectors == 1 && i + 2 * CAMEO_TILE_ROWS <= height; i += 2 * CAMEO_TILE_ROWS)
+            /* the last panel too where tiles have fewer rows: twice, then */
+            const int64_t pairs =
+                (int)CAMEO_ROWS < (int)CAMEO_TILE_ROWS ? height + PAIR - 1 : height;
+            for (; vectors == 1 && i + PAIR <= pairs; i += PAIR)
                 cameo_winograd_pair(nk, a + i * depth + k * CAMEO_TILE_ROWS,
-                                    depth * CAMEO_TILE_ROWS, x + k * f->width + t, f->width,
-                                    t ? 0 : next, c + i * f->width + t, f->width, more || k > 0);
+                                    i + CAMEO_TILE_ROWS < height ? depth * CAMEO_TILE_ROWS : 0,
+                                    x + k * f->width + t, f->width, t ? 0 : next,
+                                    c + i * f->width + t, f->width, more || k > 0);
 #endif
             for (; i < height; i += CAMEO_ROWS)
                 cameo_tiles[CAMEO_ROWS - 1][vectors - 1](
