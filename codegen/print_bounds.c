@@ -94,13 +94,6 @@ static bool bound_by(Printer *p, Bounds *b, Index difference)
     return true;
 }
 
-static Index index_of(Printer *p, const Expr *e)
-{
-    return e->kind == EX_INDEX                         ? e->index
-           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(p->mod->polys, e->value.i)
-                                                       : NULL;
-}
-
 static uint32_t level_of(Printer *p, const Bounds *b, const Expr *e)
 {
     const ExprFacts *f = expr_facts(p, e);
@@ -122,7 +115,7 @@ void bounds_read(Printer *p, Bounds *b, const Expr *guard)
         return;
     }
     if (guard->kind == EX_COMPARE && (guard->op == C_LT || guard->op == C_LE)) {
-        Index x = index_of(p, guard->a), y = index_of(p, guard->b);
+        Index x = expr_as_index(p->mod, guard->a), y = expr_as_index(p->mod, guard->b);
         Polys *polys = p->mod->polys;
         int64_t gap = guard->op == C_LT ? -1 : 0;
         if (x && y && bound_by(p, b, poly_add_const(polys, poly_sub(polys, y, x), gap)))

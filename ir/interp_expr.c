@@ -9,15 +9,6 @@ enum { MAX_DEPTH = 4000 };
 
 // ---- indices ---------------------------------------------------------------------------------
 
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    if (b == 0)
-        return 0;
-    if (b == -1)
-        return (int64_t)(0 - (uint64_t)a);
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 static int64_t eval_atom(Interp *s, const Atom *x)
 {
     if (x->kind == ATOM_LOOP)

@@ -288,6 +288,13 @@ const Expr *expr_index(Module *mod, Index i)
     return intern(mod, (Expr){.kind = EX_INDEX, .dtype = DT_I64, .index = i});
 }
 
+Index expr_as_index(Module *mod, const Expr *e)
+{
+    return e->kind == EX_INDEX                         ? e->index
+           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(mod->polys, e->value.i)
+                                                       : NULL;
+}
+
 const Expr *expr_load(Module *mod, BufferId b, const Index *at)
 {
     const Buffer *buf = buffer_at(mod, b);

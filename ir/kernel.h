@@ -259,6 +259,8 @@ BufferId buffer_new(Module *mod, BufferKind kind, Str name, DType t, uint32_t ra
 // Constructors fold constants, apply identities that hold bit for bit, and intern.
 const Expr *expr_const(Module *mod, DType t, Scalar v);
 const Expr *expr_index(Module *mod, Index i);
+// The inverse: the integer that e is, of an index or a constant of int64; NULL: it is neither.
+Index expr_as_index(Module *mod, const Expr *e);
 const Expr *expr_load(Module *mod, BufferId b, const Index *at);
 const Expr *expr_local(Module *mod, LocalId v, DType t, uint32_t rank, const Index *at);
 const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a);

@@ -2,7 +2,7 @@
 
 #include "ir/poly.h"
 
-static int64_t floor_div(int64_t a, int64_t b)
+int64_t floor_divide(int64_t a, int64_t b)
 {
     if (b == 0)
         return 0;
@@ -18,9 +18,9 @@ static int64_t eval_atom(const Atom *x, int64_t (*value)(void *, const Atom *), 
     int64_t a = poly_eval(x->a, value, context), b = poly_eval(x->b, value, context);
     switch (x->kind) {
     case ATOM_FLOORDIV:
-        return floor_div(a, b);
+        return floor_divide(a, b);
     case ATOM_MOD:
-        return b ? (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)floor_div(a, b)) : 0;
+        return b ? (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)floor_divide(a, b)) : 0;
     case ATOM_MIN:
         return a < b ? a : b;
     default:

@@ -130,11 +130,6 @@ bool constant_computes(const Iterations *x, const Expr *e)
 
 // ---- indices -----------------------------------------------------------------------------------
 
-static int64_t floor_divide(int64_t a, int64_t b)
-{
-    return b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
-}
-
 static void eval_atom(Iterations *x, const Atom *a, int64_t *to)
 {
     if (a->kind == ATOM_LOOP) {

@@ -284,7 +284,7 @@ static bool read_guard(Match *m, const Expr *e)
         return read_guard(m, e->a) && read_guard(m, e->b);
     if (e->kind != EX_COMPARE || (e->op != C_LT && e->op != C_LE))
         return false;
-    Index a = conv_number(m->polys, e->a), b = conv_number(m->polys, e->b);
+    Index a = expr_as_index(m->mod, e->a), b = expr_as_index(m->mod, e->b);
     if (!a || !b)
         return false;
     return read_bound(m,

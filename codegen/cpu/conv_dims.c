@@ -33,13 +33,6 @@ bool conv_holds(Index i, LoopId v)
     return poly_any(i, is_var, &v);
 }
 
-Index conv_number(Polys *polys, const Expr *e)
-{
-    return e->kind == EX_INDEX                         ? e->index
-           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(polys, e->value.i)
-                                                       : NULL;
-}
-
 static Bound *bound_of(Cut *s, Index at)
 {
     for (uint32_t i = 0; i < s->nbounds; i++)
@@ -60,7 +53,7 @@ static void read_bounds(Cut *s, const Expr *e)
     }
     if (!e || e->kind != EX_COMPARE || (e->op != C_LT && e->op != C_LE))
         return;
-    Index a = conv_number(s->polys, e->a), b = conv_number(s->polys, e->b);
+    Index a = expr_as_index(s->p->mod, e->a), b = expr_as_index(s->p->mod, e->b);
     const int64_t more = e->op == C_LT;
     if (!a || !b || poly_varies(a) == poly_varies(b))
         return;

@@ -22,7 +22,4 @@ bool conv_dims(Printer *p, const Conv *c, const Expr *guard, uint32_t nvars, con
 // Is the variable in the index?
 bool conv_holds(Index i, LoopId v);
 
-// The integer that an operand of a guard is; NULL: it is none that is known by its index.
-Index conv_number(Polys *polys, const Expr *e);
-
 #endif

@@ -116,11 +116,6 @@ static void ask_line(OpenPart *x, const Line *line)
     ask(x, expr_binary(mod, B_OR, at_least_0(x, end_of(x, line)), none));
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 // ---- forms --------------------------------------------------------------------------------------
 
 static Line shifted_line(const OpenPart *x, Line l, Index by, int64_t sign)
@@ -137,8 +132,8 @@ static bool quotient_of(OpenPart *x, const Atom *a, const Line *l, int64_t *q)
     const int64_t n = typical(x, a->b);
     if (n < LEAST)
         return false;
-    *q = floor_div(typical(x, l->c), n);
-    return *q == floor_div(typical(x, end_of(x, l)), n);
+    *q = floor_divide(typical(x, l->c), n);
+    return *q == floor_divide(typical(x, end_of(x, l)), n);
 }
 
 // 0 <= l - q * n < n.
@@ -263,7 +258,7 @@ static bool find_cut(void *context, const Atom *a)
         const int64_t n = typical(x, a->b);
         if (n >= LEAST && (l.k < 0 ? -l.k : l.k) <= WRAPS * n / extent)
             at = crossing(x, &l,
-                          poly_scale(p, a->b, floor_div(typical(x, l.c), n) + (l.k > 0)));
+                          poly_scale(p, a->b, floor_divide(typical(x, l.c), n) + (l.k > 0)));
     }
     if (at && typical(x, at) > 0 && typical(x, at) < extent)
         x->at = at;

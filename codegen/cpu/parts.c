@@ -34,15 +34,10 @@ static bool is_linear(Cut *x, Index i, int64_t *k, int64_t *c)
            *c < (int64_t)1 << 40;
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 // The first v above 0 where k * v + c is on the other side of `level`: below it, or not below.
 static int64_t crossing(int64_t k, int64_t c, int64_t level)
 {
-    return k > 0 ? -floor_div(c - level, k) : floor_div(c - level, -k) + 1;
+    return k > 0 ? -floor_divide(c - level, k) : floor_divide(c - level, -k) + 1;
 }
 
 static bool find_cut(void *context, const Atom *a)
@@ -61,7 +56,7 @@ static bool find_cut(void *context, const Atom *a)
         if (!poly_is_const(a->b, &n) || n < LEAST || !is_linear(x, a->a, &k, &c) ||
             (k < 0 ? -k : k) > WRAPS * n / x->extent)
             break;
-        at = crossing(k, c, n * (floor_div(c, n) + (k > 0)));
+        at = crossing(k, c, n * (floor_divide(c, n) + (k > 0)));
         break;
     default:
         break;
@@ -69,13 +64,6 @@ static bool find_cut(void *context, const Atom *a)
     if (at > 0 && at < x->extent)
         x->at = at;
     return x->at != 0;
-}
-
-static Index index_of(Module *mod, const Expr *e)
-{
-    return e->kind == EX_INDEX                         ? e->index
-           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(mod->polys, e->value.i)
-                                                       : NULL;
 }
 
 // Both sides are long enough to be loops, and there is something to be read on both.
@@ -87,7 +75,7 @@ static void find_in_select(Cut *x, const Expr *e)
     if (c->kind != EX_COMPARE || (c->op != C_LT && c->op != C_LE) || e->b->kind == EX_CONST ||
         e->c->kind == EX_CONST)
         return;
-    const Index a = index_of(x->mod, c->a), b = index_of(x->mod, c->b);
+    const Index a = expr_as_index(x->mod, c->a), b = expr_as_index(x->mod, c->b);
     if (!a || !b || !is_linear(x, poly_sub(x->mod->polys, a, b), &k, &from))
         return;
     const int64_t at = crossing(k, from - (c->op == C_LE), 0);

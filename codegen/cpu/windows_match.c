@@ -74,13 +74,6 @@ static void find_places(void *context, const Expr *e)
         }
 }
 
-static Index index_of(Module *mod, const Expr *e)
-{
-    return e->kind == EX_INDEX                         ? e->index
-           : e->kind == EX_CONST && e->dtype == DT_I64 ? poly_const(mod->polys, e->value.i)
-                                                       : NULL;
-}
-
 // Is the guard nothing but bounds of the places?
 static bool read_guard(Window *w, const Expr *e)
 {
@@ -91,7 +84,7 @@ static bool read_guard(Window *w, const Expr *e)
         return read_guard(w, e->a) && read_guard(w, e->b);
     if (e->kind != EX_COMPARE || (e->op != C_LT && e->op != C_LE))
         return false;
-    Index a = index_of(w->mod, e->a), b = index_of(w->mod, e->b);
+    Index a = expr_as_index(w->mod, e->a), b = expr_as_index(w->mod, e->b);
     if (!a || !b)
         return false;
     Index room = poly_add_const(polys, poly_sub(polys, b, a), e->op == C_LT ? -1 : 0);
