@@ -40,7 +40,7 @@ CAMEO_IN_LOOP float cameo_powers_most(const float *lane)
 CAMEO_IN_LOOP cameo_silu_vec cameo_powers_greater(cameo_silu_vec a, cameo_silu_vec b)
 {
     cameo_silu_vec y;
-    __asm__("vmaxps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b));
+    CAMEO_SHORT_BEST(y, a, b, 0);
     return y;
 }
 

@@ -12,35 +12,28 @@
 typedef float cameo_short_eight __attribute__((vector_size(32)));
 typedef float cameo_short_four __attribute__((vector_size(16)));
 
-/* Lanes, a bit each, in which one of two is NaN, and those that are equal. */
-CAMEO_IN_LOOP uint32_t cameo_short_unordered(cameo_silu_vec a, cameo_silu_vec b)
-{
+/* Lanes, a bit each, of which a comparison of two holds. */
 #if CAMEO_SILU_LANES == 16
-    uint16_t any;
-    __asm__("vcmpps $3, %2, %1, %0" : "=Yk"(any) : "v"(a), "v"(b));
-    return any;
+#define CAMEO_SHORT_WHERE(name, predicate)                                                         \
+    CAMEO_IN_LOOP uint32_t name(cameo_silu_vec a, cameo_silu_vec b)                                \
+    {                                                                                              \
+        uint16_t any;                                                                              \
+        __asm__("vcmpps $" predicate ", %2, %1, %0" : "=Yk"(any) : "v"(a), "v"(b));                \
+        return any;                                                                                \
+    }
 #else
-    cameo_silu_vec is;
-    uint32_t any;
-    __asm__("vcmpps $3, %2, %1, %0" : "=x"(is) : "x"(a), "x"(b));
-    __asm__("vmovmskps %1, %0" : "=r"(any) : "x"(is));
-    return any;
+#define CAMEO_SHORT_WHERE(name, predicate)                                                         \
+    CAMEO_IN_LOOP uint32_t name(cameo_silu_vec a, cameo_silu_vec b)                                \
+    {                                                                                              \
+        cameo_silu_vec is;                                                                         \
+        uint32_t any;                                                                              \
+        __asm__("vcmpps $" predicate ", %2, %1, %0" : "=x"(is) : "x"(a), "x"(b));                  \
+        __asm__("vmovmskps %1, %0" : "=r"(any) : "x"(is));                                         \
+        return any;                                                                                \
+    }
 #endif
-}
-CAMEO_IN_LOOP uint32_t cameo_short_equal(cameo_silu_vec a, cameo_silu_vec b)
-{
-#if CAMEO_SILU_LANES == 16
-    uint16_t any;
-    __asm__("vcmpps $0, %2, %1, %0" : "=Yk"(any) : "v"(a), "v"(b));
-    return any;
-#else
-    cameo_silu_vec is;
-    uint32_t any;
-    __asm__("vcmpps $0, %2, %1, %0" : "=x"(is) : "x"(a), "x"(b));
-    __asm__("vmovmskps %1, %0" : "=r"(any) : "x"(is));
-    return any;
-#endif
-}
+CAMEO_SHORT_WHERE(cameo_short_equal, "0")
+CAMEO_SHORT_WHERE(cameo_short_unordered, "3") /* one is NaN */
 
 /* The lesser or the greater of two, the second one where one is NaN. */
 #define CAMEO_SHORT_BEST(y, a, b, least)                                                           \
