@@ -5,18 +5,10 @@ import sys
 
 import numpy as np
 
+from softmax import softmax
+
 folder, programs = sys.argv[1], sys.argv[2:]
 random = np.random.default_rng(5)
-
-
-def softmax(x, empty):
-    with np.errstate(all="ignore"):
-        m = x.max(-1, keepdims=True)
-        m = np.where(np.isneginf(m) & empty, 0, m)
-        e = np.exp((x - m).astype("f8"))
-        s = e.sum(-1, keepdims=True)
-        return e / np.where((s == 0) & empty, 1, s)
-
 
 for n in [*range(1, 36), 47, 48, 63, 64, 65, 100, 500]:
     x = (random.normal(size=(9, n)) * random.choice([1, 10, 60])).astype("f4")
