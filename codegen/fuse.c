@@ -103,7 +103,8 @@ static bool scatters_rows(const Shape *old, const Shape *now)
 
 // The schedules that producer and reader had must fit what becomes of them. A convolution has
 // places for lanes and reads them where they lie; where its results are stored so that channels are
-// neighbours, x would be turned first, which takes longer than to move what comes of it. A pool is
+// neighbours, x would be turned first, which takes longer than to move what comes of it; where they
+// are stored between a plane's rows, no plane is left to divide. A pool is
 // taken by lines of its plane, but not within another reduction.
 static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
 {
@@ -117,6 +118,7 @@ static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
         if (now->reduces != 1 || !now->product || !now->always || !now->point ||
             (matrices && !now->matrices) || now->weight_loops > weight ||
             now->across > (old->product ? old->across : p->across) ||
+            now->outside > (old->product ? old->outside : p->outside) ||
             (old->product && (now->divisions > old->divisions || now->linear < old->linear)))
             return false;
         if (matrices)

@@ -248,6 +248,44 @@ static bool weights_are_lanes(Fuse *f, const Point *p, const Expr *sum)
     return false;
 }
 
+// Does a place of the other factor hang on both what is summed and a loop around the sum?
+static bool has_window(Fuse *f, const Point *p, const Expr *sum, const Expr *x)
+{
+    for (uint32_t i = 0; i < x->rank; i++)
+        for (uint32_t k = 0; k < sum->rank; k++) {
+            if (!index_depends(f, x->at[i], sum->vars[k]))
+                continue;
+            for (uint32_t v = 0; v < p->nloops; v++)
+                if (index_depends(f, x->at[i], p->loops[v]->var))
+                    return true;
+        }
+    return false;
+}
+
+// How many loops, as images of a batch are, choose windows outside of all that choose some of the
+// weight?
+static uint32_t loops_outside(Fuse *f, const Point *p, const Expr *sum)
+{
+    const Expr *w = factor_load(sum->b->a), *x = factor_load(sum->b->b);
+    if (buffer_at(f->mod, w->buffer)->kind != BUF_WEIGHT) {
+        const Expr *other = w;
+        w = x;
+        x = other;
+    }
+    uint32_t n = 0;
+    if (buffer_at(f->mod, w->buffer)->kind != BUF_WEIGHT || !has_window(f, p, sum, x))
+        return 0;
+    for (uint32_t i = 0; i < p->nloops; i++) {
+        const LoopId v = p->loops[i]->var;
+        if (poly_equals(loop_extent(f->mod->polys, v), 1))
+            continue;
+        if (expr_depends(f, w, v))
+            return n;
+        n += expr_depends(f, x, v);
+    }
+    return 0;
+}
+
 // ---- the shape of a kernel --------------------------------------------------------------------
 
 typedef struct Look {
@@ -305,6 +343,7 @@ static void look_at_reduce(Look *l, const Expr *e)
         l->s.neighbours = matrices_columns(f, &l->p, e);
         l->s.matrices = l->s.neighbours != NULL;
         l->s.across = weights_are_lanes(f, &l->p, e);
+        l->s.outside = loops_outside(f, &l->p, e);
         l->s.weight_loops = loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
     }
     LoopId v = l->p.nloops ? l->p.loops[l->p.nloops - 1]->var : 0;

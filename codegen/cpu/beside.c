@@ -36,11 +36,26 @@ static Index renamed(Renaming *r, Index i)
     return poly_map(r->polys, i, renamed_loop, r);
 }
 
+static bool is_data(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_EXPR;
+}
+
+// What data place would have to be renamed within.
+static bool reads_straight(const Expr *load)
+{
+    for (uint32_t i = 0; i < load->rank; i++)
+        if (poly_any(load->at[i], is_data, NULL))
+            return false;
+    return true;
+}
+
 static bool is_move(const Module *mod, const Point *p)
 {
     return p->store && p->nloops > 1 && p->store->value->kind == EX_LOAD &&
            p->store->buffer != p->store->value->buffer && p->store->value->dtype == DT_F32 &&
-           buffer_at(mod, p->store->buffer)->dtype == DT_F32;
+           buffer_at(mod, p->store->buffer)->dtype == DT_F32 && reads_straight(p->store->value);
 }
 
 // Do both stay apart along a dim, whatever their loops' variables are?
