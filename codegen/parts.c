@@ -38,6 +38,7 @@ void parts_begin(Printer *p, BufferId own)
     for (uint32_t i = 0; i < s->around.len; i++)
         vec_push(p->arena, &s->part.loops, s->around.at[i]);
     s->masked.len = 0;
+    s->steady.len = 0;
     for (uint32_t i = 0; i < p->memos.len; i++) {
         uint32_t e = p->memos.at[i].expr;
         vec_push(p->arena, &s->masked, ((Memo){e, p->temp_of[e], false}));
@@ -103,6 +104,65 @@ static void keep_named(Printer *p, Part *part)
     keep_accesses(p, &part->text, 'd', &part->uses.dims);
 }
 
+static bool is_compound(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind >= ATOM_FLOORDIV && a->kind <= ATOM_MAX;
+}
+
+const char *parts_steady(Printer *p, const Atom *a, const char *(*print)(Printer *p, const Atom *a))
+{
+    Parts *s = p->parts;
+    if (!s || !s->inside || p->out != &s->part.text || poly_varies(a->a) || poly_varies(a->b) ||
+        (!poly_any(a->a, is_compound, NULL) && !poly_any(a->b, is_compound, NULL)))
+        return NULL;
+    uint32_t n = 0;
+    while (n < s->steady.len && s->steady.at[n].atom != a)
+        n++;
+    if (n == s->steady.len) {
+        const char *text = print(p, a); // with those before it
+        n = s->steady.len;
+        vec_push(p->arena, &s->steady, ((SteadySize){a, text}));
+    }
+    return str_printf(p->arena, "size%u", n).at;
+}
+
+// The sizes that a text names, or others of these do, before it; is there any?
+static bool put_steady(Printer *p, Buf *text)
+{
+    Parts *s = p->parts;
+    bool any = false;
+    for (uint32_t n = s->steady.len; n-- > 0;) {
+        const char *name = str_printf(p->arena, "size%u", n).at;
+        if (!names(text, name))
+            continue;
+        Buf both = {0};
+        buf_printf(&both, "%*sconst int64_t %s = %s;\n", 4 * (int)(p->indent + 1), "", name,
+                   s->steady.at[n].text);
+        buf_put(&both, text->at, text->len);
+        buf_free(text);
+        *text = both;
+        any = true;
+    }
+    return any;
+}
+
+static void print_share(Printer *p, const char *units, const char *grain)
+{
+    Buf text = {0};
+    buf_printf(&text, "%*scameo_share(threads, %s, %s, %s_part%u_of, &args);\n",
+               4 * (int)(p->indent + 1), "", units, grain, kernel_name(p, p->kernel),
+               p->parts->now.len);
+    if (put_steady(p, &text)) {
+        print_line(p, "{");
+        buf_put(p->out, text.at, text.len);
+        print_line(p, "}");
+    } else {
+        buf_put(p->out, text.at + 4, text.len - 4);
+    }
+    buf_free(&text);
+}
+
 const char *parts_grain(Printer *p, Index work)
 {
     const int64_t much = p->parts->much;
@@ -126,6 +186,7 @@ void parts_end(Printer *p, const char *units, const char *grain)
 {
     Parts *s = p->parts;
     print_block_end(p, s->mark);
+    put_steady(p, &s->part.text);
     p->out = s->out;
     p->indent = s->indent;
     s->part.uses = p->printed;
@@ -137,8 +198,7 @@ void parts_end(Printer *p, const char *units, const char *grain)
     keep_named(p, &s->part);
     for (uint32_t i = 0; i < s->part.loops.len; i++)
         print_line(p, "args.i%u = i%u;", s->part.loops.at[i], s->part.loops.at[i]);
-    print_line(p, "cameo_share(threads, %s, %s, %s_part%u_of, &args);", units, grain,
-               kernel_name(p, p->kernel), s->now.len);
+    print_share(p, units, grain);
     if (s->part.own)
         vec_push(p->arena, &s->own, s->part.own);
     vec_push(p->arena, &s->now, s->part);

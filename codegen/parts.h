@@ -19,6 +19,12 @@ typedef struct Part {
     bool has_mode;   // the text has the variable `mode`, which is args.mode when it is called
 } Part;
 
+// A size that is computed before a part's loops.
+typedef struct SteadySize {
+    const Atom *atom;
+    const char *text;
+} SteadySize;
+
 typedef struct Parts {
     const Plan *plan;
     int64_t much;          // see PART_MUCH
@@ -33,6 +39,7 @@ typedef struct Parts {
     Buf *out;              // where that goes
     uint32_t indent, mark; // of it
     VEC(Memo) masked;      // variables of it: not seen inside
+    VEC(SteadySize) steady; // of it, as size0, size1 ...
     KernelUses *of_steps;  // of the whole module; NULL: nobody asked yet
 } Parts;
 
@@ -48,6 +55,10 @@ void parts_new(Printer *p, const Plan *plan, uint32_t much);
 void parts_begin(Printer *p, BufferId own);
 // `units` and `grain`, the least number of them that a thread takes at once, are text.
 void parts_end(Printer *p, const char *units, const char *grain);
+// The variable for a size that no loop changes and that takes several divisions or extremes, as
+// those of dims which Reshapes make of others do; `print` gives its text. NULL: it has none here.
+const char *parts_steady(Printer *p, const Atom *a,
+                         const char *(*print)(Printer *p, const Atom *a));
 // The grain of units of so much work; of units that are so much work in all.
 const char *parts_grain(Printer *p, Index work);
 const char *parts_grain_of(Printer *p, Index work, const char *units);

@@ -1,6 +1,6 @@
 // Expressions and indices as C text.
 
-#include "codegen/print_parts.h"
+#include "codegen/parts.h"
 #include "codegen/repeats.h"
 
 #include <inttypes.h>
@@ -89,9 +89,25 @@ const char *print_literal(Printer *p, DType t, Scalar v)
 
 // ---- indices ---------------------------------------------------------------------------------
 
-static const char *print_atom(Printer *p, const Atom *a)
+static const char *print_compound(Printer *p, const Atom *a)
 {
     Polys *polys = p->mod->polys;
+    if (a->kind == ATOM_MIN || a->kind == ATOM_MAX)
+        return text(p, "cameo_%s_i64(%s, %s)", a->kind == ATOM_MIN ? "min" : "max",
+                    print_index(p, a->a), print_index(p, a->b));
+    bool div = a->kind == ATOM_FLOORDIV;
+    bool plain = poly_nonnegative(polys, a->a) && poly_less(polys, poly_const(polys, 0), a->b);
+    const bool marks = p->marks;
+    p->marks = false; // compilers divide by what they know
+    const char *x = print_index(p, a->a), *y = print_index(p, a->b);
+    p->marks = marks;
+    return plain ? text(p, "(%s %s %s)", x, div ? "/" : "%", y)
+                 : text(p, "cameo_%s(%s, %s)", div ? "floordiv" : "floormod", x, y);
+}
+
+static const char *print_atom(Printer *p, const Atom *a)
+{
+    const char *steady;
     switch (a->kind) {
     case ATOM_DIM:
         access_note(p->arena, &p->printed.dims, a->var, ACCESS_READ);
@@ -102,21 +118,13 @@ static const char *print_atom(Printer *p, const Atom *a)
         return a->e->dtype == DT_I64 ? print_expr(p, a->e)
                                      : text(p, "(%s)%s", p->dialect->index, print_expr(p, a->e));
     case ATOM_MIN:
-        return text(p, "cameo_min_i64(%s, %s)", print_index(p, a->a), print_index(p, a->b));
     case ATOM_MAX:
-        return text(p, "cameo_max_i64(%s, %s)", print_index(p, a->a), print_index(p, a->b));
     case ATOM_FLOORDIV:
     case ATOM_MOD:
         break;
     }
-    bool div = a->kind == ATOM_FLOORDIV;
-    bool plain = poly_nonnegative(polys, a->a) && poly_less(polys, poly_const(polys, 0), a->b);
-    const bool marks = p->marks;
-    p->marks = false; // compilers divide by what they know
-    const char *x = print_index(p, a->a), *y = print_index(p, a->b);
-    p->marks = marks;
-    return plain ? text(p, "(%s %s %s)", x, div ? "/" : "%", y)
-                 : text(p, "cameo_%s(%s, %s)", div ? "floordiv" : "floormod", x, y);
+    steady = parts_steady(p, a, print_compound);
+    return steady ? steady : print_compound(p, a);
 }
 
 static void print_term(Printer *p, const Term *t, bool first, Buf *out)
