@@ -128,6 +128,13 @@ static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
     return !rows || !old->point || now->rows;
 }
 
+// A normalisation reads its row several times: a transposition before it is cheaper in registers
+// than rows whose elements lie apart.
+static bool turns_rows(const Fuse *f, const Trial *t, const Shape *old, const Shape *now)
+{
+    return f->target->rows && t->view && now->apart && !old->apart;
+}
+
 // A convolution of float32 is summed where its result lies, so that what is stored in 16 bits is
 // rounded by a kernel of its own; products of matrices round as they store.
 static bool narrows_convolution(const Fuse *f, const Shape *now, const Stmt *body)
@@ -297,8 +304,8 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
     Stmt *split = split_loops(f, body);
     Shape now = shape_of(f, split);
     if ((multiplies && split != body && split_loops(f, old) == old) ||
-        !keeps_schedules(t, &before, &now) || narrows_convolution(f, &now, body) ||
-        !is_small_enough(x, body, c, p))
+        !keeps_schedules(t, &before, &now) || turns_rows(f, t, &before, &now) ||
+        narrows_convolution(f, &now, body) || !is_small_enough(x, body, c, p))
         return false;
     accept(x, t, reader, body);
     if (multiplies && t->scaled && place_scale_reader(x->places, reader))

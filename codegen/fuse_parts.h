@@ -49,6 +49,7 @@ typedef struct Shape {
     const Expr *product;   // a contraction among them
     bool always;           // every reduction is evaluated for each element, under no guard
     bool rows;             // reductions run along the innermost loop with strides of at most 2
+    bool apart;            // what a row's reduction takes one after the other are no neighbours
     bool matrices;         // the contraction is a product of matrices as products are recognised
     Index neighbours;      // then: as many elements of its result are neighbours; else NULL
     bool across;           // neighbours of the contraction's results hang on a weight alone

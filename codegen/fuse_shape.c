@@ -323,6 +323,20 @@ static void find_inner(void *context, const Expr *e)
         x->found |= expr_depends(x->f, e, x->outer->vars[i]);
 }
 
+// A reduction that neighbours in the result share, of so many elements, which lie apart.
+static bool lies_apart(Look *l, const Expr *e, LoopId neighbours)
+{
+    enum { LEAST = 16 };
+    Fuse *f = l->f;
+    int64_t n = LEAST;
+    poly_is_const(loop_extent(f->mod->polys, e->vars[e->rank - 1]), &n);
+    if (n < LEAST || is_product(f, &l->p, e) || expr_depends(f, e, neighbours))
+        return false;
+    Strides t = {f, e->vars[e->rank - 1], true};
+    expr_walk(f->mod, e->b, test_stride, &t);
+    return !t.small;
+}
+
 static void look_at_reduce(Look *l, const Expr *e)
 {
     Fuse *f = l->f;
@@ -347,6 +361,7 @@ static void look_at_reduce(Look *l, const Expr *e)
         l->s.weight_loops = loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
     }
     LoopId v = l->p.nloops ? l->p.loops[l->p.nloops - 1]->var : 0;
+    l->s.apart |= v && e->rank && lies_apart(l, e, v);
     if (v && expr_depends(f, e, v)) {
         Strides t = {f, v, !expr_free(f, e->b)->reduces};
         expr_walk(f->mod, e->b, test_stride, &t);

@@ -1,11 +1,16 @@
 // Two innermost parallel loops whose store runs along the inner one while a load runs along the
 // outer one (a transposition) are walked in square tiles, so that each cache line that is touched
 // is used up before it is evicted. What is only moved goes through registers, a tile at a time,
-// also where the inner loop is shorter than a tile.
+// also where the inner loop is shorter than a tile. What is computed of turned elements reads them
+// from such a tile, where they are neighbours, so that compilers make vectors of the arithmetic.
 
 #include "codegen/print_parts.h"
 
-enum { TILE = 16, SHORTEST = TILE / 2 }; // elements along a side
+enum {
+    TILE = 16, // elements along a side
+    SHORTEST = TILE / 2,
+    MOST_TURNED = 4, // loads whose tiles a thread has at once
+};
 
 typedef struct Directions {
     Printer *p;
@@ -121,6 +126,91 @@ static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     p->transposes = true;
 }
 
+// Loads of a value that run along the outer loop, each of which is evaluated for every element.
+typedef struct Turned {
+    Directions d;
+    const Expr *at[MOST_TURNED];
+    uint32_t n;
+    bool fits;
+} Turned;
+
+static void find_turned(void *context, const Expr *e)
+{
+    Turned *t = context;
+    Printer *p = t->d.p;
+    if (e->kind == EX_SELECT || e->dtype == DT_BOOL || e->kind == EX_LOCAL)
+        t->fits = false;
+    if (e->kind != EX_LOAD)
+        return;
+    const Buffer *b = buffer_at(p->mod, e->buffer);
+    Index linear = linear_index(p, b->rank, b->dims, e->at);
+    if (stride(&t->d, linear, t->d.outer) != 1 || stride(&t->d, linear, t->d.inner) < TILE)
+        return;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->at[i] == e)
+            return;
+    t->fits = t->fits && t->n < MOST_TURNED && e->dtype == DT_F32 && b->dtype == DT_F32 &&
+              step_along(p, e->buffer, e->at, t->d.inner);
+    if (t->fits)
+        t->at[t->n++] = e;
+}
+
+static void print_turned(Printer *p, LoopId outer, LoopId inner, const Turned *t)
+{
+    uint32_t mark = print_block_begin(p);
+    print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
+    print_bind_loop(p, outer, 1);
+    print_bind_loop(p, inner, 1);
+    for (uint32_t i = 0; i < t->n; i++)
+        print_line(p, "cameo_transpose_tile_4(turned%u, %d, &%s, %s);", i, TILE,
+                   print_element(p, t->at[i]->buffer, t->at[i]->at),
+                   step_along(p, t->at[i]->buffer, t->at[i]->at, inner));
+    print_bind_loop(p, outer, -1);
+    print_bind_loop(p, inner, -1);
+    print_block_end(p, mark);
+    p->transposes = true;
+}
+
+// A whole tile at low..high of both loops, where something is computed of turned elements.
+static void print_computed(Printer *p, LoopId outer, LoopId inner, const Stmt *store)
+{
+    Turned t = {.d = {p, outer, inner, false, true}, .fits = true};
+    expr_walk(p->mod, store->value, find_turned, &t);
+    if (store->value->kind == EX_LOAD || !t.fits || !t.d.known || t.n == 0)
+        return;
+    const LoopId vars[2] = {outer, inner};
+    uint32_t marks[2];
+    print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
+               inner, TILE);
+    p->indent++;
+    for (uint32_t i = 0; i < t.n; i++)
+        print_line(p, "float turned%u[%d];", i, TILE * TILE);
+    print_line(p, "{");
+    print_turned(p, outer, inner, &t);
+    print_line(p, "}");
+    for (int i = 0; i < 2; i++) {
+        LoopId v = vars[i];
+        print_line(p, "for (int64_t i%u = low%u; i%u < low%u + %d; i%u++) {", v, v, v, v, TILE, v);
+        print_bind_loop(p, v, 1);
+        marks[i] = print_block_begin(p);
+    }
+    for (uint32_t i = 0; i < t.n; i++) {
+        const uint32_t temp = ++p->ntemps;
+        print_line(p, "const float t%u = turned%u[%d * (i%u - low%u) + i%u - low%u];", temp, i,
+                   TILE, outer, outer, inner, inner);
+        memo_add(p, t.at[i], temp);
+    }
+    print_stmts(p, store);
+    for (int i = 2; i-- > 0;) {
+        print_block_end(p, marks[i]);
+        print_bind_loop(p, vars[i], -1);
+        print_line(p, "}");
+    }
+    print_line(p, "continue;");
+    p->indent--;
+    print_line(p, "}");
+}
+
 static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *store)
 {
     const LoopId vars[2] = {outer, inner};
@@ -128,6 +218,7 @@ static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     for (int i = 0; i < 2; i++)
         print_tile_loop(p, vars[i]);
     print_moved(p, outer, inner, store);
+    print_computed(p, outer, inner, store);
     for (int i = 0; i < 2; i++) {
         LoopId v = vars[i];
         print_line(p, "for (int64_t i%u = low%u; i%u < high%u; i%u++) {", v, v, v, v, v);
