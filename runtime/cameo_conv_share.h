@@ -56,6 +56,18 @@ static inline __attribute__((unused)) int64_t cameo_conv_unit(const cameo_conv_v
     return best;
 }
 
+/* Are so few units of columns nearly the same for each thread, and weights not many more than what
+ * lies in other cores' caches else? */
+static inline __attribute__((unused)) int cameo_conv_even(int64_t unit, int64_t all,
+                                                          int64_t threads, int64_t weights,
+                                                          int64_t moved)
+{
+    enum { EVEN = 16, MORE = 2 }; /* a thread has at most such a part more than another */
+    const int64_t most = cameo_conv_most(unit, all, threads);
+    return cameo_conv_blocks(all, unit) >= threads && (most * threads - all) * EVEN <= all &&
+           weights <= MORE * moved;
+}
+
 /* Of columns each thread reads only its part of x, which is what it wrote itself where the kernel
  * before was shared so: what lies in another core's cache takes several times as long to read. And
  * it makes the panels of a block once. But it reads all weights. So columns are shared where there
@@ -75,7 +87,8 @@ cameo_conv_shares(const cameo_conv *g, int64_t threads, int made)
     const int64_t unit = cameo_conv_unit(&v, all, threads), units = cameo_conv_blocks(all, unit);
     const int64_t blocks = cameo_conv_blocks(all, v.width);
     const int enough = units >= 2 * threads && weights <= moved;
-    if (enough || blocks == 0 || blocks >= 4 * threads || blocks % threads == 0)
+    const int even = cameo_conv_even(unit, all, threads, weights, moved);
+    if (enough || even || blocks == 0 || blocks >= 4 * threads || blocks % threads == 0)
         return unit;
     if (made && !v.ends && !v.joined)
         return CAMEO_CONV_ROWS_MADE;
