@@ -306,6 +306,8 @@ static const char *print_integer_op(Printer *p, BinaryOp op, DType t, const char
         return wrapped(
             p, t,
             text(p, "cameo_%s_%s(%s, (uint64_t)%s, %u)", name, integer_class(t), a, b, info->bits));
+    if ((op == B_MIN || op == B_MAX) && (info->bits == 8 || info->bits == 16))
+        return text(p, "cameo_%s_%s(%s, %s)", name, dtype_suffix(t), a, b);
     return wrapped(p, t, text(p, "cameo_%s_%s(%s, %s)", name, integer_class(t), a, b));
 }
 

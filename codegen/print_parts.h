@@ -71,7 +71,8 @@ bool forms_is_product(Printer *p, const Expr *e);
 
 // x of its GELU in float32, or NULL; between print_statement_begin and its end.
 const Expr *forms_gelu(Printer *p, const Expr *e);
-// Does the loop store e^(x(n) - max over k of x(k))?
+// Is e x(v) - max over k of x(k)? Does the loop store e^ that?
+bool forms_subtracts_most(Printer *p, const Expr *e, LoopId v);
 bool forms_stores_powers(Printer *p, const Stmt *s);
 // m of m == v ? w : m, as Attention has for rows that are masked throughout; else e itself.
 const Expr *forms_but_for(const Expr *e, double v, double w);
@@ -120,6 +121,8 @@ bool half_rows_print(Printer *p, const Stmt *loop);
 // and nothing was printed.
 const Stmt *powers_print(Printer *p, const Stmt *loop);
 bool powers_fit(Printer *p, const Stmt *loop); // would it, inside of another loop?
+// t = the sum that e is, if that is one of such powers of neighbours that are only read.
+bool powers_print_sum(Printer *p, const Expr *e, uint32_t t);
 
 // ---- extremes (codegen/cpu/extremes.c)
 // Prints s and the store behind it, if they store the least and the greatest of the same row, and

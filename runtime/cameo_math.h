@@ -52,38 +52,24 @@ CAMEO_FN int64_t cameo_floormod(int64_t a, int64_t b)
 
 /* ---- integers: by 0 gives 0, the least by -1 wraps */
 
-CAMEO_FN int32_t cameo_min_i32(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-CAMEO_FN int32_t cameo_max_i32(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-CAMEO_FN uint32_t cameo_min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-CAMEO_FN uint32_t cameo_max_u32(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-CAMEO_FN int64_t cameo_min_i64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-CAMEO_FN int64_t cameo_max_i64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-CAMEO_FN uint64_t cameo_min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-CAMEO_FN uint64_t cameo_max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
+/* Each in its own width: compilers have no vectors of what is widened and narrowed at each step. */
+#define CAMEO_EXTREMES(name, type)                                                                 \
+    CAMEO_FN type cameo_min_##name(type a, type b)                                                 \
+    {                                                                                              \
+        return a < b ? a : b;                                                                      \
+    }                                                                                              \
+    CAMEO_FN type cameo_max_##name(type a, type b)                                                 \
+    {                                                                                              \
+        return a > b ? a : b;                                                                      \
+    }
+CAMEO_EXTREMES(i8, int8_t)
+CAMEO_EXTREMES(u8, uint8_t)
+CAMEO_EXTREMES(i16, int16_t)
+CAMEO_EXTREMES(u16, uint16_t)
+CAMEO_EXTREMES(i32, int32_t)
+CAMEO_EXTREMES(u32, uint32_t)
+CAMEO_EXTREMES(i64, int64_t)
+CAMEO_EXTREMES(u64, uint64_t)
 
 CAMEO_FN uint32_t cameo_abs_i32(int32_t a)
 {

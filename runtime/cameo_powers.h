@@ -147,35 +147,60 @@ static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n,
     return cameo_lanes_add_f32((const float *)sums);
 }
 
-/* y[0 .. n) = e^(x - m) over their sum, of a row whose n the caller's text says: all of it stays in
+/* y[0 .. n) = e^(x - m) over their sum, of a row of so many vectors or fewer: all of it stays in
  * registers, and rows do not wait for what was written. The sum is cameo_powers's, bit by bit.
  * Where all is masked it is 1 if `empty`. */
-CAMEO_IN_LOOP void cameo_powers_short(const float *x, float *y, const int64_t n, const int empty)
+CAMEO_IN_LOOP void cameo_powers_vectors(const float *x, float *y, const int64_t n, const int empty,
+                                        const int vectors)
 {
     enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_POWERS_LANES / LANES };
     const cameo_silu_vec zero = {0}, none = zero - INFINITY;
     cameo_silu_vec row[CAMEO_POWERS_SHORT / LANES], most = none, sums[ALL] = {{0}};
-    for (int v = 0; v * LANES < n; v++) {
-        row[v] = cameo_short_part(x + v * LANES, n - v * LANES, none);
+    for (int v = 0; v < vectors; v++) {
+        row[v] = v * LANES < n ? cameo_short_part(x + v * LANES, n - v * LANES, none) : none;
         most = cameo_powers_greater(row[v], most);
     }
     const cameo_silu_vec from = zero + cameo_powers_from(cameo_short_most(most, 0), empty);
-    for (int v = 0; v * LANES < n; v++) {
+    for (int v = 0; v < vectors; v++) {
         row[v] = cameo_powers_of(row[v] - from);
         sums[v % ALL] += row[v];
     }
     const float sum = cameo_short_added(sums);
     const float divisor = empty && sum == 0 ? 1.0f : sum;
     const cameo_silu_vec all = zero + divisor, inverse = zero + 1.0f / divisor;
-    for (int v = 0; v * LANES < n; v++) {
+    for (int v = 0; v < vectors; v++) {
         const int64_t left = n - v * LANES;
         const cameo_silu_vec part = row[v] * inverse; /* and what it leaves, as cameo_over_f32 */
         row[v] = cameo_joined_add(cameo_joined_sub(part, all, row[v]), -inverse, part);
         if (left >= LANES)
             *(cameo_silu_vec *)(y + v * LANES) = row[v];
-        else
+        else if (left > 0)
             cameo_silu_store(y + v * LANES, left, row[v]);
     }
+}
+
+/* Of a row whose n the caller's text says. */
+CAMEO_IN_LOOP void cameo_powers_short(const float *x, float *y, const int64_t n, const int empty)
+{
+    enum { LANES = CAMEO_SILU_LANES };
+    cameo_powers_vectors(x, y, n, empty, (int)((n + LANES - 1) / LANES));
+}
+
+/* The sum of e^(x - m). */
+static __attribute__((noinline, unused)) float cameo_powers_sum(const float *x, int64_t n, float m)
+{
+    enum { LANES = CAMEO_SILU_LANES, ALL = CAMEO_POWERS_LANES };
+    const cameo_silu_vec zero = {0}, none = zero - INFINITY;
+    const int64_t whole = n / ALL * ALL;
+    cameo_silu_vec sums[ALL / LANES] = {{0}};
+    for (int64_t i = 0; i < whole; i += ALL)
+        for (int v = 0; v < ALL / LANES; v++)
+            sums[v] += cameo_powers_of(*(const cameo_silu_vec *)(x + i + v * LANES) - m);
+    for (int v = 0; v < ALL / LANES; v++)
+        if (v * LANES < n - whole)
+            sums[v] += cameo_powers_of(
+                cameo_short_part(x + whole + v * LANES, n - whole - v * LANES, none) - m);
+    return cameo_short_added(sums);
 }
 #else
 CAMEO_IN_LOOP float cameo_powers_of(float x)
@@ -211,12 +236,40 @@ static __attribute__((noinline, unused)) float cameo_powers(float *y, int64_t n,
     return cameo_lanes_add_f32(sums);
 }
 
-CAMEO_IN_LOOP void cameo_powers_short(const float *x, float *y, const int64_t n, const int empty)
+static __attribute__((noinline, unused)) float cameo_powers_sum(const float *x, int64_t n, float m)
 {
+    float sums[CAMEO_POWERS_LANES] = {0};
+    for (int64_t i = 0; i < n; i++)
+        sums[i % CAMEO_POWERS_LANES] += cameo_powers_of(x[i] - m);
+    return cameo_lanes_add_f32(sums);
+}
+#endif
+
+/* y[0 .. n) = e^(x - m) over their sum, of a row of any length. */
+static __attribute__((noinline, unused)) void cameo_powers_row(const float *x, float *y, int64_t n,
+                                                               int empty)
+{
+#ifdef CAMEO_SHORT_VECTORS
+    enum { LANES = CAMEO_SILU_LANES };
+    if (n <= 16)
+        cameo_powers_vectors(x, y, n, empty, 16 / LANES);
+    else if (n <= 32)
+        cameo_powers_vectors(x, y, n, empty, 32 / LANES);
+    else if (n <= CAMEO_POWERS_SHORT)
+        cameo_powers_vectors(x, y, n, empty, CAMEO_POWERS_SHORT / LANES);
+    if (n <= CAMEO_POWERS_SHORT)
+        return;
+#endif
     memmove(y, x, (size_t)n * sizeof *y);
     const float sum = cameo_powers(y, n, empty), all = empty && sum == 0 ? 1.0f : sum;
     for (int64_t i = 0; i < n; i++)
         y[i] = cameo_part_f32(y[i], all);
+}
+
+#ifndef CAMEO_SHORT_VECTORS
+CAMEO_IN_LOOP void cameo_powers_short(const float *x, float *y, int64_t n, int empty)
+{
+    cameo_powers_row(x, y, n, empty);
 }
 #endif
 

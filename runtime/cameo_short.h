@@ -1,5 +1,5 @@
-/* Sums, extremes and their places of short rows of numbers, whose n the caller's text says: all of
- * a row is in registers, and what its lanes hold together is found there. Sums are in the order of
+/* Sums, extremes and their places of rows of numbers: what their lanes hold together is found in
+ * registers, and so is all of a short row whose n the caller's text says. Sums are in the order of
  * the 32 lanes that reductions along neighbours have. */
 #ifndef CAMEO_SHORT_H
 #define CAMEO_SHORT_H
@@ -104,32 +104,40 @@ CAMEO_IN_LOOP float cameo_short_most(cameo_silu_vec x, const int least)
 
 CAMEO_IN_LOOP float cameo_short_add_f32(const float *x, const int64_t n)
 {
-    enum { LANES = CAMEO_SILU_LANES, ALL = 32 / LANES };
+    enum { LANES = CAMEO_SILU_LANES, ALL = 32 };
     const cameo_silu_vec zero = {0};
-    cameo_silu_vec sums[ALL] = {{0}};
-    for (int v = 0; v * LANES < n; v++)
-        sums[v % ALL] += cameo_short_part(x + v * LANES, n - v * LANES, zero);
+    cameo_silu_vec sums[ALL / LANES] = {{0}};
+    const int64_t whole = n / ALL * ALL;
+    for (int64_t i = 0; i < whole; i += ALL)
+        for (int v = 0; v < ALL / LANES; v++)
+            sums[v] += *(const cameo_silu_vec *)(x + i + v * LANES);
+    for (int v = 0; v < ALL / LANES; v++)
+        if (v * LANES < n - whole)
+            sums[v] += cameo_short_part(x + whole + v * LANES, n - whole - v * LANES, zero);
     return cameo_short_added(sums);
 }
 
-/* The greatest or the least of 16 or more; NaN where one is. The last vector ends with the row. */
+/* The greatest or the least; NaN where one is. Of more than a vector the last one ends with the
+ * row. */
 CAMEO_IN_LOOP float cameo_short_extreme_f32(const float *x, const int64_t n, const int least)
 {
     enum { LANES = CAMEO_SILU_LANES };
-    const cameo_silu_vec first = *(const cameo_silu_vec *)x;
-    cameo_silu_vec most = first;
-    uint32_t odd = n == LANES ? cameo_short_unordered(first, first) : 0;
+    const cameo_silu_vec none = (cameo_silu_vec){0} + (least ? INFINITY : -INFINITY);
+    const cameo_silu_vec first = cameo_short_part(x, n, none);
+    cameo_silu_vec most;
+    CAMEO_SHORT_BEST(most, first, none, least); /* none, where it is NaN */
+    uint32_t odd = cameo_short_unordered(first, first);
     for (int64_t i = LANES; i < n; i += LANES) {
         const int64_t at = i + LANES <= n ? i : n - LANES;
         const cameo_silu_vec v = *(const cameo_silu_vec *)(x + at);
         CAMEO_SHORT_BEST(most, v, most, least);
-        odd |= cameo_short_unordered(first, v);
+        odd |= cameo_short_unordered(v, v);
     }
     const float best = cameo_short_most(most, least);
     return odd ? (float)NAN : best;
 }
 
-/* The first place of it, or of the first NaN. */
+/* The first place of it, or of the first NaN, in a row of up to 64. */
 CAMEO_IN_LOOP int64_t cameo_short_place_f32(const float *x, const int64_t n, const int least)
 {
     enum { LANES = CAMEO_SILU_LANES };
@@ -145,6 +153,23 @@ CAMEO_IN_LOOP int64_t cameo_short_place_f32(const float *x, const int64_t n, con
     for (int v = 0; v * LANES < n; v++)
         equal |= (uint64_t)cameo_short_equal(row[v], best) << v * LANES;
     return __builtin_ctzll(odd ? odd : equal);
+}
+
+/* In a row of any length; -1 in none. */
+static __attribute__((noinline, unused)) int64_t cameo_row_place_f32(const float *x, int64_t n,
+                                                                     const int least)
+{
+    enum { LANES = CAMEO_SILU_LANES };
+    const float best = cameo_short_extreme_f32(x, n, least);
+    const cameo_silu_vec zero = {0}, all = zero + best;
+    for (int64_t i = 0; i < n; i += LANES) {
+        const cameo_silu_vec v = cameo_short_part(x + i, n - i, all);
+        const uint32_t any =
+            best != best ? cameo_short_unordered(v, zero) : cameo_short_equal(v, all);
+        if (any)
+            return i + __builtin_ctz(any);
+    }
+    return -1;
 }
 #else
 CAMEO_IN_LOOP float cameo_short_add_f32(const float *x, const int64_t n)
@@ -175,6 +200,11 @@ CAMEO_IN_LOOP int64_t cameo_short_place_f32(const float *x, const int64_t n, con
             place = i;
     }
     return place;
+}
+
+CAMEO_IN_LOOP int64_t cameo_row_place_f32(const float *x, int64_t n, const int least)
+{
+    return n ? cameo_short_place_f32(x, n, least) : -1;
 }
 #endif
 

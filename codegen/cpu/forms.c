@@ -458,18 +458,21 @@ const Expr *forms_but_for(const Expr *e, double v, double w)
     return fits ? e->c : e;
 }
 
+bool forms_subtracts_most(Printer *p, const Expr *e, LoopId v)
+{
+    const bool less = e->kind == EX_BINARY && e->op == B_SUB;
+    const Expr *m = less ? forms_but_for(e->b, -INFINITY, 0) : NULL;
+    if (!m || m->kind != EX_REDUCE || m->op != R_MAX || m->a || m->rank != 1)
+        return false;
+    Renamed rename = {p->mod->polys, v, m->vars[0]};
+    ExprMap map = {&rename, NULL, renamed};
+    return expr_map(p->mod, e->a, &map) == m->b;
+}
+
 bool forms_stores_powers(Printer *p, const Stmt *s)
 {
-    if (s->kind != S_FOR || !s->body || s->body->kind != S_STORE)
-        return false;
-    const Expr *e = s->body->value, *m = e->a && e->op == U_EXP ? e->a->b : NULL;
-    m = m ? forms_but_for(m, -INFINITY, 0) : NULL;
-    if (e->kind != EX_UNARY || !m || e->a->kind != EX_BINARY || e->a->op != B_SUB ||
-        m->kind != EX_REDUCE || m->op != R_MAX || m->a || m->rank != 1)
-        return false;
-    Renamed rename = {p->mod->polys, s->var, m->vars[0]};
-    ExprMap map = {&rename, NULL, renamed};
-    return expr_map(p->mod, e->a->a, &map) == m->b;
+    const Expr *e = s->kind == S_FOR && s->body && s->body->kind == S_STORE ? s->body->value : NULL;
+    return e && e->kind == EX_UNARY && e->op == U_EXP && forms_subtracts_most(p, e->a, s->var);
 }
 
 // Is v the sum of a row of b, as a Softmax fills it?

@@ -13,7 +13,7 @@
 
 // Two vectors of AVX-512 hide the latency of an addition; gcc unrolls loops of up to 16 iterations
 // before it looks for vectors, and finds none then.
-enum { LANES = 32, LONGEST = 128 };
+enum { LANES = 32, FEWEST = 4, LONGEST = 128 };
 
 static bool holds_reduce(Printer *p, const Expr *e);
 
@@ -209,20 +209,23 @@ static void print_joined(Printer *p, const Expr *e, uint32_t t)
                    type, t, t);
 }
 
-// Neighbours of a known number, few enough for registers (runtime/cameo_short.h). Sums of whole
-// lanes need no function, and fewer elements than lanes are added in order.
+// Neighbours that are only read, of an open number or few enough for registers
+// (runtime/cameo_short.h). Sums of whole lanes need no function, and what is known to be fewer
+// elements than lanes is added in order.
 static bool is_short(Printer *p, const Expr *e)
 {
     const Buffer *b = e->b->kind == EX_LOAD ? buffer_at(p->mod, e->b->buffer) : NULL;
     const LoopId v = e->vars[e->rank - 1];
     int64_t n;
     Index by;
-    if (!b || b->dtype != DT_F32 || !poly_is_const(print_extent(p, v), &n) ||
+    if (!b || b->dtype != DT_F32 ||
         !factor_of(p, linear_index(p, b->rank, b->dims, e->b->at), v, &by) || !poly_equals(by, 1))
         return false;
+    if (!poly_is_const(print_extent(p, v), &n))
+        return true;
     if (e->op == R_ADD)
         return n > LANES && n <= LONGEST && n % LANES;
-    return n >= 16 && n <= (is_place(e) ? 64 : LONGEST);
+    return n >= FEWEST && (is_place(e) || n <= LONGEST);
 }
 
 static void print_short(Printer *p, const Expr *e, uint32_t t)
@@ -235,19 +238,26 @@ static void print_short(Printer *p, const Expr *e, uint32_t t)
     p->nzeroed--;
     const char *n = print_index_bare(p, print_extent(p, v));
     p->shorts = true;
+    int64_t known;
+    const bool in_registers = poly_is_const(print_extent(p, v), &known) && known <= 64;
     if (is_place(e))
         print_line(p, "(void)best%u;", t);
     if (e->op == R_ADD)
         print_line(p, "t%u = cameo_short_add_f32(&%s, %s);", t, first, n);
     else
-        print_line(p, "t%u = cameo_short_%s_f32(&%s, %s, %d);", t,
-                   is_place(e) ? "place" : "extreme", first, n, !is_greatest(e));
+        print_line(p, "t%u = cameo_%s_f32(&%s, %s, %d);", t,
+                   !is_place(e)   ? "short_extreme"
+                   : in_registers ? "short_place"
+                                  : "row_place",
+                   first, n, !is_greatest(e));
 }
 
 bool lanes_print(Printer *p, const Expr *e, uint32_t t)
 {
     if (p->dialect->rows && !e->a)
         print_hoisted_expr(p, e->b);
+    if (joins(p, e) && powers_print_sum(p, e, t))
+        return true;
     uint32_t joined = joins(p, e) ? join_vars(p, e) : 0;
     if (joins(p, e) && joined + 1 == e->rank && is_short(p, e)) {
         print_short(p, e, t);

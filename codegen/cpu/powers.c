@@ -1,14 +1,12 @@
 // The powers of a Softmax's row and their sum, where they are neighbours of float32: a loop makes
 // what is raised, and a function of the runtime the rest, since compilers make more operations of
-// it and sum up in a loop of its own.
+// it and sum up in a loop of its own. So it is with a sum of powers that are not kept.
 
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
 
-#include <inttypes.h>
-
 // Elements of a row, and of one that stays in registers: CAMEO_POWERS_SHORT.
-enum { SHORTEST = 16, SHORT = 64 };
+enum { SHORTEST = 4, SHORT = 64 };
 
 // Is sum the sum over the row that the loop stores?
 static bool sums_row(Printer *p, const Expr *sum, const Stmt *loop)
@@ -91,6 +89,21 @@ static bool is_row(Printer *p, const Expr *e, LoopId v)
            factor_of(p, linear_index(p, b->rank, b->dims, e->at), v, &by) && poly_equals(by, 1);
 }
 
+bool powers_print_sum(Printer *p, const Expr *e, uint32_t t)
+{
+    const LoopId v = e->vars[e->rank - 1];
+    const Expr *sub = e->b->kind == EX_UNARY && e->b->op == U_EXP ? e->b->a : NULL;
+    if (!sub || e->rank != 1 || e->op != R_ADD || e->b->dtype != DT_F32 ||
+        !forms_subtracts_most(p, sub, v) || !is_row(p, sub->a, v))
+        return false;
+    const char *most = print_expr(p, sub->b);
+    p->powers = true;
+    print_line(p, "t%u = cameo_powers_sum(&%s, %s, %s);", t,
+               print_first(p, v, sub->a->buffer, sub->a->at),
+               print_index_bare(p, print_extent(p, v)), without_parentheses(p, most));
+    return true;
+}
+
 const Stmt *powers_print(Printer *p, const Stmt *loop)
 {
     const bool single = p->depth == 0 && !(p->parts && p->parts->inside); // which threads share
@@ -102,21 +115,23 @@ const Stmt *powers_print(Printer *p, const Stmt *loop)
     store.value = e->a;
     int64_t n;
     const Stmt *last = divides(p, loop);
-    const bool is_short = last && poly_is_const(print_extent(p, loop->var), &n) && n <= SHORT;
-    const bool in_place = !is_short || !is_row(p, e->a, loop->var);
+    const bool known = poly_is_const(print_extent(p, loop->var), &n);
+    const bool whole = last && (!known || n <= SHORT);
+    const bool in_place = !whole || !is_row(p, e->a, loop->var);
     if (in_place)
         print_stmt(p, &raised);
     p->powers = true;
     const char *first = print_first(p, loop->var, store.buffer, store.at);
     const bool empty = e->b->kind == EX_SELECT;
-    if (is_short) {
+    const char *all = print_index_bare(p, print_extent(p, loop->var));
+    if (whole) {
         const char *from = in_place ? first : print_first(p, loop->var, e->a->buffer, e->a->at);
-        print_line(p, "cameo_powers_short(&%s, &%s, %" PRId64 ", %d);", from, first, n, empty);
+        print_line(p, "cameo_powers_%s(&%s, &%s, %s, %d);", known ? "short" : "row", from, first,
+                   all, empty);
         return last;
     }
     const LocalId sum = loop->next->local;
-    print_line(p, "const float v%u = cameo_powers(&%s, %s, %d);", sum, first,
-               print_index_bare(p, print_extent(p, loop->var)), empty);
+    print_line(p, "const float v%u = cameo_powers(&%s, %s, %d);", sum, first, all, empty);
     p->is_let[sum] = p->round;
     return loop->next;
 }
