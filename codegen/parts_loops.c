@@ -354,6 +354,7 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
             print_bind_loop(p, vars[i], 1);
         further = inner && is_divisible(p, inner, units) && !hoists(p, inner) &&
                   !(open && is_little(p, inner, n, vars)) && !squares_fit(p, inner) &&
+                  !few_fit(p, inner) &&
                   !poly_varies(print_extent(p, inner->var));
         for (uint32_t i = 0; i < n; i++)
             print_bind_loop(p, vars[i], -1);
@@ -401,7 +402,7 @@ static bool print_part(Printer *p, const Stmt *s)
     const Stmt *last = s;
     if (hoists(p, s) || poly_varies(print_extent(p, s->var)))
         return false;
-    bool neighbours = !any_parallel(s->body) || squares_fit(p, s);
+    bool neighbours = !any_parallel(s->body) || squares_fit(p, s) || few_fit(p, s);
     uint32_t n = neighbours ? 1 : choose_loops(p, s, vars, &last);
     vars[0] = s->var;
     Index units = parts_units(p, n, vars), work = parts_work(p, last->body, n, vars);

@@ -110,6 +110,27 @@ void loops_restore(Printer *p, LoopId outer, LoopId inner);
 // this is no such loop, and nothing was printed.
 bool rows_print(Printer *p, const Stmt *loop);
 
+// ---- few (codegen/cpu/few.c): two loops, the inner one over a few neighbours
+typedef struct Few {
+    Printer *p;
+    LoopId outer, inner;
+    int64_t n, wide;            // neighbours, and elements of a piece
+    VEC(const Expr *) repeated; // what differs between the neighbours alone
+    uint32_t first;             // number of the array of its first
+    bool fits;
+} Few;
+// Prints what is done with an element; `lane` is its place in the piece.
+typedef void (*FewBody)(Printer *p, const void *with, const char *lane);
+// May both loops run as one over value, and has it enough of pieces?
+bool few_find(Printer *p, LoopId outer, LoopId inner, const Expr *value, Few *f);
+int64_t few_least(const Few *f); // turns of the outer loop that are enough
+void few_begin(Few *f);
+void few_loops(Few *f, const char *low, const char *high, FewBody body, const void *with);
+void few_end(Few *f);
+// Prints two innermost parallel loops of that kind; false: these are none.
+bool few_print(Printer *p, const Stmt *loop);
+bool few_fit(Printer *p, const Stmt *loop); // would it?
+
 // ---- half rows (codegen/cpu/half_rows.c)
 // Prints an innermost parallel loop over neighbours of float16 by rows of float32; false: this is
 // no such loop, and nothing was printed.

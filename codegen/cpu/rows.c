@@ -372,6 +372,73 @@ static void print_row_reduce(Printer *p, const Expr *e, LoopId v, const char *ro
     print_statement_end(p);
 }
 
+// One sum or extreme of each lane.
+static void print_lane(Printer *p, const void *with, const char *lane)
+{
+    const Expr *e = with;
+    print_accumulate(p, e, str_printf(p->arena, "wide[%s]", lane).at);
+}
+
+static bool is_few(Printer *p, const Expr *e, LoopId v, Few *f)
+{
+    return p->dialect->rows && !is_place(e) && e->rank == 1 && !e->a && loop_low(p, v)[0] == '0' &&
+           few_find(p, e->vars[0], v, e->b, f);
+}
+
+// The same of a few neighbours, in lanes over them and what lies behind them, joined in the end.
+static void print_few_reduce(Printer *p, const Expr *e, LoopId v, const char *row)
+{
+    static const BinaryOp joins[] = {
+        [R_ADD] = B_ADD, [R_MUL] = B_MUL, [R_MAX] = B_MAX, [R_MIN] = B_MIN};
+    Few f;
+    is_few(p, e, v, &f);
+    const char *type = type_of_value(p, e->dtype);
+    uint32_t mark = print_block_begin(p);
+    print_line(p, "%s wide[%d];", type, (int)f.wide);
+    print_line(p, "for (int l = 0; l < %d; l++)", (int)f.wide);
+    print_line(p, "    wide[l] = %s;", print_neutral(p, e));
+    const char *high = print_index_bare(p, print_extent(p, e->vars[0]));
+    print_statement_begin(p, e->b, NULL, 0);
+    few_begin(&f);
+    few_loops(&f, "0", high, print_lane, e);
+    few_end(&f);
+    print_statement_end(p);
+    print_line(p, "for (int64_t i%u = 0; i%u < %d; i%u++)", v, v, (int)f.n, v);
+    print_line(p, "    %s = wide[i%u];", row, v);
+    print_line(p, "for (int l = %d; l < %d; l += %d)", (int)f.n, (int)f.wide, (int)f.n);
+    print_line(p, "    for (int64_t i%u = 0; i%u < %d; i%u++)", v, v, (int)f.n, v);
+    const char *lane = str_printf(p->arena, "wide[l + i%u]", v).at;
+    print_line(p, "        %s = %s;", row,
+               without_parentheses(p, print_binary_op(p, joins[e->op], e->dtype, row, lane)));
+    print_block_end(p, mark);
+}
+
+// Of an open size the program asks whether there is enough for pieces.
+static void print_row_or_few(Printer *p, const Expr *e, LoopId v, const char *row, const char *low,
+                             const char *high)
+{
+    Few f;
+    int64_t n;
+    if (!is_few(p, e, v, &f)) {
+        print_row_reduce(p, e, v, row, low, high);
+        return;
+    }
+    const bool known = poly_is_const(print_extent(p, e->vars[0]), &n);
+    if (known)
+        print_line(p, "{");
+    else
+        print_line(p, "if (%s >= %d) {", print_index(p, print_extent(p, e->vars[0])),
+                   (int)few_least(&f));
+    print_few_reduce(p, e, v, row);
+    if (!known) {
+        print_line(p, "} else {");
+        uint32_t mark = print_block_begin(p);
+        print_row_reduce(p, e, v, row, low, high);
+        print_block_end(p, mark);
+    }
+    print_line(p, "}");
+}
+
 static void print_row_body(Printer *p, const Rows *r, const Stmt *store, const char *low,
                            const char *high, const char *at)
 {
@@ -380,7 +447,7 @@ static void print_row_body(Printer *p, const Rows *r, const Stmt *store, const c
     for (uint32_t i = 0; i < r->reduces.len; i++) {
         const Expr *e = r->reduces.at[i];
         const char *row = str_printf(p->arena, "row%u[%s]", first + i, at).at;
-        print_row_reduce(p, e, r->v, row, low, high);
+        print_row_or_few(p, e, r->v, row, low, high);
     }
     print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", r->v, low, r->v, high, r->v);
     print_bind_loop(p, r->v, 1);
@@ -458,9 +525,13 @@ bool rows_print(Printer *p, const Stmt *loop)
         if (poly_any(store->at[i], index_reduces, p))
             return false;
     int64_t n = -1;
-    if (!r.possible || r.reduces.len == 0 ||
-        (poly_is_const(print_extent(p, loop->var), &n) && n < 4))
+    if (!r.possible || r.reduces.len == 0)
         return false;
+    Few f;
+    if (poly_is_const(print_extent(p, loop->var), &n) && n < 4) // no row by itself
+        for (uint32_t i = 0; i < r.reduces.len; i++)
+            if (!is_few(p, r.reduces.at[i], loop->var, &f))
+                return false;
     const char *fits = NULL;
     for (uint32_t i = 0; i < r.places.len; i++) {
         const char *extent = print_index(p, r.places.at[i]);
