@@ -168,14 +168,14 @@ static const char *within(Build *b, const char *ending)
     return str_printf(b->arena, "%s%s", b->prefix, ending).at;
 }
 
-static WeightsMode choose_weights(const Build *b, const Module *mod, const Plan *plan)
+static WeightsMode choose_weights(const Build *b, const Plan *plan)
 {
     const CompileOptions *o = b->o;
     const bool linked = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
     if (o->kind == EMIT_LOADED || o->weights_file)
         return WEIGHTS_FILE;
     const bool shared = b->ncpus > 1 && plan->weights_size > 0; // by several programs: once
-    if (o->device != ON_CUDA && !shared && weights_fit_arrays(mod, plan))
+    if (o->device != ON_CUDA && !shared && weights_fit_arrays(plan))
         return WEIGHTS_ARRAYS;
     return linked && plan->weights_size > 0 ? WEIGHTS_ATTACHED : WEIGHTS_INCBIN;
 }
@@ -435,10 +435,12 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     emit.shared = o->kind == EMIT_C;
     emit.threads = o->threads;
     emit.grain = o->grain;
+    emit.apart = plan->apart;
     emit.libraries = libraries_flags(mod, b->arena);
     emit.several = b->ncpus > 1;
-    emit.beside = (o->kind == EMIT_EXE || o->kind == EMIT_SHARED) && o->device == ON_CPU;
-    emit.weights = choose_weights(b, mod, plan);
+    emit.beside =
+        (o->kind == EMIT_EXE || o->kind == EMIT_SHARED) && o->device == ON_CPU && !o->apart;
+    emit.weights = choose_weights(b, plan);
     emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
                             ? path_base(compile_beside(b->arena, b->o, ".weights"))
                             : within(b, ".weights");
@@ -493,7 +495,8 @@ static int plan_text(Texting *x, Lowered *l)
     Build *b = x->b;
     const int64_t patience = b->o->once ? CAMEO_PLAN_HASTE : CAMEO_PLAN_PATIENCE;
     CompileReport *r = b->report;
-    l->plan = plan_module(l->mod, patience, b->arena);
+    const bool apart = b->o->apart && b->o->device == ON_CPU;
+    l->plan = plan_module(l->mod, patience, apart, b->arena);
     if (l->plan->fault) {
         r->error = str_of(l->plan->fault);
         return 4;
@@ -594,7 +597,7 @@ static int take(void *of, Lowered *l)
     if (first)
         x->emit = emit_options(b, l->mod, l->plan);
     else
-        x->emit.weights = choose_weights(b, l->mod, l->plan);
+        x->emit.weights = choose_weights(b, l->plan);
     b->has_figures = figures_used(l->mod->steps);
     const char *name =
         first ? b->prefix : str_printf(b->arena, "%s_text%u", b->prefix, l->number).at;

@@ -40,6 +40,9 @@ typedef struct CompileOptions {
     const char *keep; // a folder for all that is made on the way; NULL: a temporary one
     uint32_t grain;   // the least work that a thread takes (codegen/parts.h); 0: the usual
     uint32_t threads; // of the program where it is not told otherwise; 0: one
+    // Each value has memory of its own, as large as it is, and up to 8 MB of weights are an array
+    // each, so that address sanitizers see what is read and written beside them.
+    bool apart;
     bool weights_file, no_override, no_fuse, no_winograd, no_split, strict_fp, profile, verbose;
     // The program runs a few times and is thrown away: -O1, and the first plan of memory that will
     // do. Loops that -O3 writes out give LLVM blocks that take it longer to order than they run.

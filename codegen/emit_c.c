@@ -361,6 +361,8 @@ static void emit_headline(const EmitOptions *o, bool threads, Buf *out)
                o->libraries);
     if (threads) // for threads and futex
         buf_printf(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n\n");
+    if (o->apart)
+        buf_printf(out, "#define CAMEO_APART\n\n");
     emit_rounding(o, out);
     // gcc takes half of a vector for loops on Intel's processors.
     buf_printf(out, "#if defined(__AVX512F__) && !defined(__clang__)\n"

@@ -31,6 +31,7 @@ typedef struct EmitOptions {
     const Processor *rows;    // of the processors, the best one last
     uint32_t nrows;
     Buf *products, *tiles; // take the functions of products and their tiles; NULL: as blobs
+    bool apart;            // each value has memory of its own (codegen/plan.h)
     bool kept;             // they are kept for the targets (codegen/shelf.h)
     bool beside;           // functions of contexts are a unit of the program, cameo_context.c
     bool shared;           // other models' text may be in the unit too, and use its tiles
@@ -44,8 +45,8 @@ void emit_header(const EmitOptions *o, Buf *out);
 // The bytes of the blob, at the plan's offsets: of several modules that share one, in their order
 // (codegen/lowered.h). false with *error where one cannot be read or written.
 bool emit_weights(Module *mod, const Plan *plan, ByteSink *out, Str *error);
-// Bytes of all weights as C arrays would hold them.
-bool weights_fit_arrays(const Module *mod, const Plan *plan);
+// Are there few enough weights for C arrays?
+bool weights_fit_arrays(const Plan *plan);
 
 // ---- parts ----------------------------------------------------------------------------------
 bool emit_weight_arrays(Printer *p, const Plan *plan, Str *error);

@@ -17,7 +17,9 @@ void parts_new(Printer *p, const Plan *plan, uint32_t much)
 
 bool parts_may_own(const Printer *p, BufferId b)
 {
-    return p->parts->plan->place[b] == PLACE_ARENA;
+    const Plan *plan = p->parts->plan;
+    return plan->place[b] == PLACE_ARENA ||
+           (plan->place[b] == PLACE_BLOCK && !plan_grows(plan, buffer_at(p->mod, b)));
 }
 
 void parts_around(Printer *p, const Bounds *b, bool on)
@@ -279,16 +281,22 @@ static void print_function(Printer *p, const char *name, uint32_t n, const Kerne
 static void print_entry(Printer *p, const char *name, uint32_t n, const KernelUses *u)
 {
     const Part *part = &p->parts->now.at[n];
+    const bool apart = part->own && p->parts->plan->apart;
+    const char *own =
+        apart ? "own"
+              : str_printf(p->arena, "cameo_scratch(a->threads, thread, a->b%u)", part->own).at;
     buf_printf(p->out,
                "static void %s_part%u_of(void *with, int64_t from, int64_t to, int32_t thread)\n{\n"
                "    const %s_args *a = (const %s_args *)with;\n"
-               "    (void)thread;\n    %s_part%u(%s",
-               name, n, name, name, name, n, repeats_mark(p, MARK_ARGUMENT));
+               "    (void)thread;\n",
+               name, n, name, name);
+    if (apart)
+        buf_printf(p->out, "    void *const own = cameo_own_begin(thread, a->b%u);\n", part->own);
+    buf_printf(p->out, "    %s_part%u(%s", name, n, repeats_mark(p, MARK_ARGUMENT));
     for (uint32_t i = 0; i < part->uses.buffers.len; i++) {
         BufferId b = part->uses.buffers.at[i].id;
         if (b == part->own)
-            buf_printf(p->out, "(%s *)cameo_scratch(a->threads, thread, a->b%u, 0), ",
-                       type_of_value(p, buffer_at(p->mod, b)->dtype), b);
+            buf_printf(p->out, "(%s *)%s, ", type_of_value(p, buffer_at(p->mod, b)->dtype), own);
         else if (access_bits(&u->buffers, b))
             buf_printf(p->out, "a->b%u, ", b);
     }
@@ -296,7 +304,8 @@ static void print_entry(Printer *p, const char *name, uint32_t n, const KernelUs
         buf_printf(p->out, "a->d%u, ", part->uses.dims.at[i].id);
     for (uint32_t i = 0; i < part->loops.len; i++)
         buf_printf(p->out, "a->i%u, ", part->loops.at[i]);
-    buf_printf(p->out, "%sfrom, to);\n}\n\n", part->has_mode ? "a->mode, " : "");
+    buf_printf(p->out, "%sfrom, to);\n%s}\n\n", part->has_mode ? "a->mode, " : "",
+               apart ? "    cameo_own_end(thread, own);\n" : "");
 }
 
 void parts_print(Printer *p, const Kernel *k, const KernelUses *u)
@@ -347,6 +356,8 @@ bool parts_any(const Printer *p)
 
 const char *parts_scratch(Printer *p)
 {
+    if (p->parts->plan->apart)
+        return "0";
     Polys *polys = p->mod->polys;
     int64_t most = 0;
     const char *open = NULL;

@@ -51,7 +51,7 @@ enum { PART_MUCH = 25000 };
 void parts_new(Printer *p, const Plan *plan, uint32_t much);
 
 // A part begins, from here to parts_end; p->parts must be there and no part be open. `own`: a
-// buffer that it writes and only its own thread reads; its place must be in the arena.
+// buffer that it writes and only its own thread reads; parts_may_own holds.
 void parts_begin(Printer *p, BufferId own);
 // `units` and `grain`, the least number of them that a thread takes at once, are text.
 void parts_end(Printer *p, const char *units, const char *grain);
@@ -65,7 +65,7 @@ const char *parts_grain_of(Printer *p, Index work, const char *units);
 
 // Is so much work worth it to be shared? Where sizes are open: may it well be?
 bool parts_worth(Printer *p, Index units, Index work);
-// May this buffer be a thread's own: is it in the arena?
+// May this buffer be a thread's own: is its size known before a run?
 bool parts_may_own(const Printer *p, BufferId b);
 // Loops around parts of a kernel.
 void parts_around(Printer *p, const Bounds *b, bool on);

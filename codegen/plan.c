@@ -138,6 +138,14 @@ static bool is_unknown_dim(void *context, const Atom *a)
     return a->kind == ATOM_DIM && !p->data_dim[a->var] && !p->input_dim[a->var];
 }
 
+bool plan_grows(const Plan *p, const Buffer *b)
+{
+    for (uint32_t i = 0; i < b->rank; i++)
+        if (poly_any(b->dims[i], is_data_dim, (void *)(uintptr_t)p))
+            return true;
+    return false;
+}
+
 static void place_buffers(Lives *l)
 {
     Plan *p = l->plan;
@@ -157,15 +165,13 @@ static void place_buffers(Lives *l)
             weights += cameo_aligned(buffer_bytes(buf));
             continue;
         }
-        bool data = false;
-        for (uint32_t i = 0; i < buf->rank; i++) {
-            data |= poly_any(buf->dims[i], is_data_dim, p);
+        for (uint32_t i = 0; i < buf->rank; i++)
             if (poly_any(buf->dims[i], is_unknown_dim, p))
                 p->fault = "a size is defined by nothing";
-        }
-        p->place[b] = data ? PLACE_BLOCK : PLACE_ARENA;
-        p->slot[b] = data ? p->blocks.len : p->planned.len;
-        if (data)
+        const bool block = p->apart || plan_grows(p, buf);
+        p->place[b] = block ? PLACE_BLOCK : PLACE_ARENA;
+        p->slot[b] = block ? p->blocks.len : p->planned.len;
+        if (block)
             vec_push(l->arena, &p->blocks, b);
         else
             vec_push(l->arena, &p->planned, b);
@@ -191,10 +197,11 @@ static void mark_input_dims(Module *mod, Plan *p)
     }
 }
 
-Plan *plan_module(Module *mod, int64_t patience, Arena *a)
+Plan *plan_module(Module *mod, int64_t patience, bool apart, Arena *a)
 {
     Plan *p = NEW(a, Plan);
     uint32_t n = mod->buffers.len, dims = dim_count(mod->polys) + 1;
+    p->apart = apart;
     p->place = NEWS(a, Place, n);
     p->slot = NEWS(a, uint32_t, n);
     p->weight_offset = NEWS(a, int64_t, n);

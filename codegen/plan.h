@@ -10,7 +10,8 @@ typedef enum Place {
     PLACE_INPUT,   // the caller's memory
     PLACE_WEIGHT,
     PLACE_ARENA, // number `slot` of the planned values
-    PLACE_BLOCK  // number `slot` of the growing blocks: the size is known in the middle of a run
+    PLACE_BLOCK  // number `slot` of the growing blocks: the size is known in the middle of a run,
+                 // or each value has memory of its own
 } Place;
 
 typedef struct Plan {
@@ -22,6 +23,7 @@ typedef struct Plan {
     cameo_life *lives;      // by slot; size where fixed
     int64_t *offset;        // by slot, where fixed
     bool fixed;             // all planned sizes are constant
+    bool apart;             // no arena: each value is a block of its own, as large as it is
     int64_t peak;           // bytes of the arena, where fixed
     int64_t bound;          // no plan can need less
     int64_t *weight_offset; // by BufferId, within the blob
@@ -31,8 +33,12 @@ typedef struct Plan {
     const char *fault; // a module that cannot be planned: a bug of a lowering
 } Plan;
 
-// patience: of the search for the least memory, CAMEO_PLAN_PATIENCE or CAMEO_PLAN_HASTE.
-Plan *plan_module(Module *mod, int64_t patience, Arena *a);
+// patience: of the search for the least memory, CAMEO_PLAN_PATIENCE or CAMEO_PLAN_HASTE. apart: see
+// there.
+Plan *plan_module(Module *mod, int64_t patience, bool apart, Arena *a);
+
+// Is the size of this buffer known in the middle of a run only?
+bool plan_grows(const Plan *p, const Buffer *b);
 
 // Bytes of a buffer whose dims are constant; -1 if they are not.
 int64_t buffer_bytes(const Buffer *b);

@@ -48,10 +48,10 @@ static void put_text(Buf *all, const char *text)
 
 static void put_options(const CompileOptions *o, Buf *all)
 {
-    buf_printf(all, "%d %d %d %d %u %u %d%d%d%d%d%d%d%d%d\n", (int)o->kind, (int)o->device,
+    buf_printf(all, "%d %d %d %d %u %u %d%d%d%d%d%d%d%d%d%d\n", (int)o->kind, (int)o->device,
                (int)o->gemm, o->tile, o->grain, o->threads, o->weights_file, o->no_override,
                o->no_fuse, o->no_winograd, o->no_split, o->strict_fp, o->profile, o->fix,
-               o->unsafe_fixes);
+               o->unsafe_fixes, o->apart);
     const bool any_name = o->kind == EMIT_EXE && !o->weights_file; // nothing in it tells its own
     put_text(all, any_name ? NULL : path_base(o->out));
     put_text(all, o->prefix);

@@ -35,11 +35,28 @@ CAMEO_ONCE void cameo_share(const cameo_threads *t, int64_t units, int64_t grain
         part(with, 0, units, 0);
 }
 
-/* Where a thread has what the first one has at `own`: `at` bytes into its scratch memory. */
-CAMEO_FN void *cameo_scratch(const cameo_threads *t, int32_t thread, void *own, int64_t at)
+/* Where a thread has what the first one has at `own`: in its scratch memory. */
+CAMEO_FN void *cameo_scratch(const cameo_threads *t, int32_t thread, void *own)
 {
-    return thread ? t->scratch + (thread - 1) * t->each + at : own;
+    return thread ? t->scratch + (thread - 1) * t->each : own;
 }
+
+#ifdef CAMEO_APART
+/* Where it has that in memory of its own, as large as the first one's, until its part is done. */
+CAMEO_FN void *cameo_own_begin(int32_t thread, void *own)
+{
+    void *at = thread ? cameo_aligned_alloc((int64_t)malloc_usable_size(own)) : own;
+    if (!at)
+        abort();
+    return at;
+}
+
+CAMEO_FN void cameo_own_end(int32_t thread, void *at)
+{
+    if (thread)
+        free(at);
+}
+#endif
 
 CAMEO_ONCE void cameo_close_threads(cameo_context *c)
 {

@@ -41,6 +41,7 @@ enum {
     OPT_PRINT_AFTER,
     OPT_REPORT,
     OPT_PROFILE,
+    OPT_APART,
     OPT_THREADS,
     OPT_GRAIN
 };
@@ -78,6 +79,7 @@ static const ToolOption options[] = {
     [OPT_PRINT_AFTER] = {"--print-after", "PASS", "print the model after this pass, or after all"},
     [OPT_REPORT] = {"--report", "json", "print what was compiled, how, and what came of it"},
     [OPT_PROFILE] = {"--profile", NULL, "a program that prints how long each kernel took"},
+    [OPT_APART] = {"--apart", NULL, "each value in memory of its own, for address sanitizers"},
     [OPT_THREADS] = {"--threads", "N",
                      "of the program, where it is not told otherwise (default: 1)"},
     [OPT_GRAIN] = {"--grain", "WORK", "the least that a thread takes, in tenths of nanoseconds"},
@@ -158,6 +160,9 @@ static bool take_flag(CompileOptions *o, int option)
         return true;
     case OPT_PROFILE:
         o->profile = true;
+        return true;
+    case OPT_APART:
+        o->apart = true;
         return true;
     case OPT_STRICT:
         o->strict_fp = true;

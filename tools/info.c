@@ -107,7 +107,7 @@ static int info(const Tool *t, const char *path)
             print_port(m, &g->outputs.at[i]);
         print_operators(m, a);
         if (mod) {
-            Plan *plan = plan_module(mod, CAMEO_PLAN_PATIENCE, a);
+            Plan *plan = plan_module(mod, CAMEO_PLAN_PATIENCE, false, a);
             printf("kernels: %u\nweights: %lld bytes\n", mod->nkernels,
                    (long long)plan->weights_size);
             if (plan->fixed)

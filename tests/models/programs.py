@@ -3,6 +3,7 @@
 What a node of such a network computes, and how near a program has to come to it, is said by the tests that draw them.
 """
 import argparse
+import os
 import pathlib
 import platform
 import shutil
@@ -46,10 +47,10 @@ def clang():
     return shutil.which("clang-19") or "clang"
 
 
-def compiler(scratch, name, line):
-    """A C compiler that runs `line` with what it is given; its path."""
+def compiler(scratch, name, line, behind=""):
+    """A C compiler that runs `line` with what it is given, and `behind` that; its path."""
     path = scratch / name
-    path.write_text(f'#!/bin/sh\nexec {line} "$@"\n')
+    path.write_text(f'#!/bin/sh\nexec {line} "$@" {behind}\n')
     path.chmod(0o755)
     return str(path)
 
@@ -61,6 +62,14 @@ def sanitized(scratch):
     probe.write_text("int main(void) { return 0; }\n")
     done = subprocess.run([path, probe, "-o", scratch / "probe"], capture_output=True)
     return path if done.returncode == 0 else None
+
+
+def apart(scratch):
+    """Options for each value in memory of its own, of which the address sanitizer sees the ends; exits where there is none."""
+    if not sanitized(scratch):
+        print("SKIPPED: gcc has no address sanitizer")
+        raise SystemExit(77)
+    return ["--apart", "--cc", compiler(scratch, "apart", "gcc -fsanitize=address", "-O1")]
 
 
 def say_where_no_registers_are():
@@ -78,11 +87,14 @@ def build(cameo, net, scratch, options):
 
 
 def run(net, scratch, threads=1):
-    """The outputs of the program that was built last."""
+    """The outputs of the program that was built last. What the address sanitizer gives out holds ones, by several threads zeros:
+    what nobody wrote is not read, or bits differ."""
+    fill = f"max_malloc_fill_size={1 << 40}:malloc_fill_byte={255 if threads == 1 else 0}"
+    env = dict(os.environ, ASAN_OPTIONS=f"{os.environ.get('ASAN_OPTIONS', '')}:{fill}")
     out = scratch / "out"
     shutil.rmtree(out, ignore_errors=True)
     feeds = [f"{name}={scratch / name}.npy" for name in net.feeds]
-    subprocess.run([scratch / "net", *feeds, "-o", out, "--threads", str(threads)], check=True)
+    subprocess.run([scratch / "net", *feeds, "-o", out, "--threads", str(threads)], check=True, env=env)
     return [np.load(out / f"{output.name}.npy") for output in net.outputs]
 
 
@@ -113,6 +125,7 @@ def arguments(programs, nodes):
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--first", type=int, default=0, help="the first program")
     p.add_argument("--variant", type=int, help="only this one")
+    p.add_argument("--apart", action="store_true", help="each value in memory of its own, under the address sanitizer")
     p.add_argument("--rows", action="store_true", help="each for a target and a processor's row at random (rows.py)")
     return p.parse_args()
 
@@ -136,7 +149,7 @@ def in_turns(args, variants, draw, check):
     total = 0
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
-        kinds = variants(scratch)
+        kinds = [apart(scratch)] if args.apart else variants(scratch)
         for i in range(args.first, args.first + args.programs):
             net = draw(np.random.default_rng([args.seed, i]), i)
             options = kinds[(i if args.variant is None else args.variant) % len(kinds)]
