@@ -4,18 +4,17 @@
 // stride] * w[c,k,r] where that is whole and inside of x. Spec: ConvTranspose-1, ConvTranspose-11
 // (same meaning).
 //
-// Along a dim with a stride s, outputs whose (o + before) leaves the same rest p when divided by s
-// see the taps p, p + s, p + 2s ... alone, and x at neighbouring places: they are an ordinary
-// convolution by a window of T taps, T = ceil((taps - p) / s) (Shi et al. 2016, "Is the
-// deconvolution layer the same as a convolutional layer?"). So:
+// Along a dim with a stride s, outputs o = s * q + f of one *phase* f see the taps p, p + s, p + 2s
+// ... alone, where p is the rest of (f + before) divided by s, and x at neighbouring places: they
+// are an ordinary convolution by a window of T taps, T = ceil((taps - p) / s) (Shi et al. 2016, "Is
+// the deconvolution layer the same as a convolutional layer?"). So:
 //
-// 1. Rests with equally many taps are a *range*: [0, taps mod s) and [taps mod s, s). For each
-// choice
-//    of a range for each dim a kernel computes t[n,p,k,q], all windows turned round.
-//    Where each rest sees one tap (windows that touch and do not overlap), rows of x times w, as it
-//    lies, are all of it: t[n,(k,p),q].
-// 2. One kernel moves y[n,k,o] = t[n, (o + before) mod s, k, (o + before) div s - the first q].
-//    Without strides there is one t, which is y.
+// 1. Phases one behind the other with equally many taps, whose windows begin at the same place of
+//    x, are a *range*, three at most. For each choice of a range for each dim a kernel computes
+//    its part of t[n,f,k,q], all windows turned round.
+//    Where each phase sees one tap (windows that touch and do not overlap), rows of x times w, as
+//    it lies, are all of it: t[n,(k,f),q].
+// 2. One kernel moves y[n,k,o] = t[n, o mod s, k, o div s]. Without strides t is y.
 
 #include "ir/ops/conv.h"
 #include "ir/ops/window.h"
@@ -95,88 +94,89 @@ static void infer_conv_transpose(Infer *s)
     infer_shape(s, 0, (uint32_t)x->rank, dims);
 }
 
-// ---- by rests
+// ---- by phases
 
-// Rests first .. first + count, which see `taps` taps each.
+// Phases first .. first + count, which see `taps` taps each, the first of them those from `rest`
+// on. At q the window ends at q + shift of x.
 typedef struct Range {
-    int64_t first, count, taps;
+    int64_t first, count, taps, rest;
+    Index shift;
 } Range;
 
-typedef struct Rests {
+enum { RANGES = 3 };
+
+typedef struct Phases {
     const Transposed *t;
-    uint32_t rank;                           // of the spatial part
-    Range range[MAX_RANK][2];                // of each dim
-    uint32_t nranges[MAX_RANK];              // of those
-    bool one;                                // there are several, and each sees one tap
-    Index first[MAX_RANK], places[MAX_RANK]; // q of t begins where x does, and how many there are
-} Rests;
+    uint32_t rank, choices;          // of the spatial part; of a range for each dim
+    Range range[MAX_RANK][RANGES];   // of each dim
+    uint32_t nranges[MAX_RANK];      // of those
+    bool one;                        // there are several, and each sees one tap
+    Index places[MAX_RANK];          // of t
+} Phases;
+
+static void add_range(Lower *l, Phases *r, uint32_t i, Range range)
+{
+    range.shift = r->t->before[i];
+    if (r->t->stride[i] != 1) {
+        int64_t before = 0;
+        poly_is_const(r->t->before[i], &before);
+        range.shift = ix(l, (before + range.first - range.rest) / r->t->stride[i]);
+    }
+    r->range[i][r->nranges[i]++] = range;
+}
 
 // false: taps or padding are not known, or a stride and a dilation meet.
-static bool read_rests(Lower *l, const Transposed *t, Tensor w, Rests *r)
+static bool read_phases(Lower *l, const Transposed *t, Tensor w, Phases *r)
 {
-    uint32_t rests = 0;
-    *r = (Rests){.t = t, .rank = w.rank - 2, .one = true};
+    uint32_t strides = 0;
+    *r = (Phases){.t = t, .rank = w.rank - 2, .one = true, .choices = 1};
     for (uint32_t i = 0; i < r->rank; i++) {
-        int64_t s = t->stride[i], taps, before;
+        int64_t s = t->stride[i], taps, before = 0;
         if (!poly_is_const(w.dims[i + 2], &taps) ||
-            (s != 1 &&
-             (!poly_is_const(t->before[i], &before) || (t->dilation[i] != 1 && taps > 1))))
+            (s != 1 && (!poly_is_const(t->before[i], &before) ||
+                        (t->dilation[i] != 1 && taps > 1))))
             return false;
-        const Range more = {0, taps % s, taps / s + 1}, fewer = {taps % s, s - taps % s, taps / s};
-        if (more.count)
-            r->range[i][r->nranges[i]++] = more;
-        r->range[i][r->nranges[i]++] = fewer;
-        r->first[i] = s == 1 ? ix(l, 0) : ix_div(l, t->before[i], ix(l, s));
-        Index last = ix_add(l, ix_sub(l, t->out[i], ix(l, 1)), s == 1 ? ix(l, 0) : t->before[i]);
-        r->places[i] = ix_add(l, ix_sub(l, ix_div(l, last, ix(l, s)), r->first[i]), ix(l, 1));
-        rests += s != 1;
-        r->one &= taps == s;
+        for (int64_t f = 0, count; f < s; f += count) {
+            const int64_t rest = ((f + before) % s + s) % s, more = taps % s;
+            const int64_t end = f + (rest < more ? more : s) - rest;
+            count = (end < s ? end : s) - f;
+            add_range(l, r, i, (Range){f, count, taps / s + (rest < more), rest, NULL});
+        }
+        r->places[i] = s == 1 ? t->out[i] : ix_div(l, ix_add(l, t->out[i], ix(l, s - 1)), ix(l, s));
+        r->choices *= r->nranges[i];
+        strides += s != 1;
+        r->one &= taps == s && before % s == 0;
     }
-    r->one = r->one && rests;
-    return rests + w.rank <= MAX_RANK;
+    r->one = r->one && strides;
+    return strides + w.rank <= MAX_RANK;
 }
 
-static const Range *range_of(const Rests *r, uint32_t choice, uint32_t i)
+// The ranges of a choice.
+static void ranges_of(const Phases *r, uint32_t choice, const Range **of)
 {
-    return &r->range[i][r->nranges[i] == 1 ? 0 : choice >> i & 1];
+    for (uint32_t i = 0; i < r->rank; choice /= r->nranges[i], i++)
+        of[i] = &r->range[i][choice % r->nranges[i]];
 }
 
-// Choices of the second range where there is one only are none.
-static bool is_choice(const Rests *r, uint32_t choice)
-{
-    for (uint32_t i = 0; i < r->rank; i++)
-        if (r->nranges[i] == 1 && (choice >> i & 1))
-            return false;
-    return true;
-}
-
-static bool has_taps(const Rests *r, uint32_t choice)
-{
-    for (uint32_t i = 0; i < r->rank; i++)
-        if (range_of(r, choice, i)->taps == 0)
-            return false;
-    return true;
-}
-
-// t's indices: image, rests of dims with strides, channel, places; or image, channel and rests as
+// t's indices: image, phases of dims with strides, channel, places; or image, channel and phases as
 // one, places.
-static uint32_t place_of(Lower *l, const Rests *r, Index image, const Index *rest, Index channel,
+static uint32_t place_of(Lower *l, const Phases *r, Index image, const Index *phase, Index channel,
                          const Index *q, Index *at)
 {
     uint32_t n = 0;
     at[n++] = image;
     for (uint32_t i = 0; i < r->rank && !r->one; i++)
         if (r->t->stride[i] != 1)
-            at[n++] = rest[i];
+            at[n++] = phase[i];
     for (uint32_t i = 0; i < r->rank && r->one; i++)
-        channel = ix_add(l, ix_scale(l, channel, r->t->stride[i]), rest[i]);
+        channel = ix_add(l, ix_scale(l, channel, r->t->stride[i]), phase[i]);
     at[n++] = channel;
     for (uint32_t i = 0; i < r->rank; i++)
         at[n++] = q[i];
     return n;
 }
 
-static int64_t window_size(const Rests *r)
+static int64_t window_size(const Phases *r)
 {
     int64_t size = 1;
     for (uint32_t i = 0; i < r->rank; i++)
@@ -184,17 +184,17 @@ static int64_t window_size(const Rests *r)
     return size;
 }
 
-static Tensor buffer_of(Lower *l, const Rests *r, uint32_t choice, Tensor y)
+static Tensor buffer_of(Lower *l, const Phases *r, Tensor y)
 {
     Index dims[MAX_RANK], counts[MAX_RANK];
     for (uint32_t i = 0; i < r->rank; i++)
-        counts[i] = ix(l, range_of(r, choice, i)->count);
+        counts[i] = ix(l, r->t->stride[i]);
     uint32_t rank = place_of(l, r, y.dims[0], counts, y.dims[1], r->places, dims);
     if (r->one)
         dims[1] = ix_scale(l, y.dims[1], window_size(r));
     // What a bias is added to later is not rounded before.
     DType t = r->one && has_input(l, 2) ? accumulator(y.dtype) : y.dtype;
-    return temp(l, "rests", t, rank, dims);
+    return temp(l, "phases", t, rank, dims);
 }
 
 // Channels of x and of w that output channel k sums over: the variable of the sum.
@@ -209,98 +209,109 @@ static Index channels_at(Lower *l, Index k, Index *xat, Index *wat)
     return c;
 }
 
-// The rest along dim i, of channel and rests as one.
-static Index rest_of(Lower *l, const Rests *r, Index one, uint32_t i)
+// The phase along dim i, of channel and phases as one.
+static Index phase_of(Lower *l, const Phases *r, Index one, uint32_t i)
 {
     for (uint32_t k = r->rank - 1; k > i; k--)
         one = ix_div(l, one, ix(l, r->t->stride[k]));
     return ix_mod(l, one, ix(l, r->t->stride[i]));
 }
 
-// An ordinary convolution for each rest of a choice. x is read at q + first - (taps - 1) * dilation
-// + tap * dilation, the window's last tap first.
-static void lower_choice(Lower *l, const Rests *r, uint32_t choice, Tensor to)
+// Loops over the part of t that a choice is, and their variables: the places that it stores, and
+// how far each phase is from the first of its range.
+static void open_part(Lower *l, const Phases *r, const Range *const *of, Tensor to, Index *o,
+                      Index *phase)
+{
+    if (r->one) {
+        par_all(l, to, o);
+        return;
+    }
+    Index dims[MAX_RANK];
+    Tensor part = to;
+    part.dims = memcpy(dims, to.dims, to.rank * sizeof *dims);
+    for (uint32_t i = 0, n = 1; i < r->rank; i++)
+        if (r->t->stride[i] != 1)
+            dims[n++] = ix(l, of[i]->count);
+    par_all(l, part, o);
+    for (uint32_t i = 0, n = 1; i < r->rank; i++)
+        if (r->t->stride[i] != 1) {
+            phase[i] = o[n];
+            o[n] = ix_add(l, phase[i], ix(l, of[i]->first));
+            n++;
+        }
+}
+
+// An ordinary convolution for each phase of a choice. x is read at q + shift - (taps - 1) *
+// dilation + tap * dilation, the window's last tap first.
+static void lower_choice(Lower *l, const Phases *r, uint32_t choice, Tensor to)
 {
     Tensor x = input(l, 0), w = input(l, 1);
     Index o[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, xat[MAX_RANK] = {0}, wat[MAX_RANK] = {0};
+    Index phase[MAX_RANK] = {0};
+    const Range *of[MAX_RANK] = {0};
     const Expr *where = NULL;
     DType acc = accumulator(x.dtype);
+    bool taps = true;
+    ranges_of(r, choice, of);
     kernel(l, "conv_transpose");
-    par_all(l, to, o);
-    uint32_t rest = 1, q = to.rank - r->rank;
+    open_part(l, r, of, to, o, phase);
+    uint32_t q = to.rank - r->rank;
     Index k = r->one ? ix_div(l, o[1], ix(l, window_size(r))) : o[q - 1];
     vars[0] = channels_at(l, k, xat, wat);
     xat[0] = o[0];
     for (uint32_t i = 0; i < r->rank; i++) {
-        const Range *range = range_of(r, choice, i);
-        int64_t s = r->t->stride[i], d = r->t->dilation[i], last = range->taps - 1;
-        vars[i + 1] = red(l, ix(l, range->taps));
+        int64_t s = r->t->stride[i], d = r->t->dilation[i], last = of[i]->taps - 1;
+        taps &= of[i]->taps > 0;
+        vars[i + 1] = red(l, ix(l, of[i]->taps));
         Index tap = ix_scale(l, ix_sub(l, ix(l, last), vars[i + 1]), s);
-        wat[i + 2] = r->one   ? rest_of(l, r, o[1], i)
+        wat[i + 2] = r->one   ? phase_of(l, r, o[1], i)
                      : s == 1 ? tap
-                              : ix_add(l, tap, ix_add(l, o[rest++], ix(l, range->first)));
-        Index begin = ix_sub(l, s == 1 ? r->t->before[i] : r->first[i], ix(l, last * d));
+                              : ix_add(l, tap, ix_add(l, phase[i], ix(l, of[i]->rest)));
+        Index begin = ix_sub(l, of[i]->shift, ix(l, last * d));
         xat[i + 2] = ix_add(l, ix_add(l, o[q + i], begin), ix_scale(l, vars[i + 1], d));
         where = both(l, where, inside(l, xat[i + 2], x.dims[i + 2]));
     }
-    const Expr *sum =
-                   reduce_add(l, r->rank + 1, vars, where,
-                              mul(l, cast(l, acc, load(l, x, xat)), cast(l, acc, load(l, w, wat)))),
+    const Expr *sum = taps ? reduce_add(l, r->rank + 1, vars, where,
+                                        mul(l, cast(l, acc, load(l, x, xat)),
+                                            cast(l, acc, load(l, w, wat))))
+                           : zero(l, acc),
                *bias = r->one ? NULL : conv_bias_at(l, 2, k, acc);
     store(l, to, o, cast(l, to.dtype, bias ? add(l, sum, bias) : sum));
     kernel_end(l);
 }
 
-// y[n,k,o] of the results of all choices.
-static void lower_moves(Lower *l, const Rests *r, const Tensor *of)
+// y[n,k,o] of t.
+static void lower_moves(Lower *l, const Phases *r, Tensor t)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK] = {0};
+    Index o[MAX_RANK] = {0}, phase[MAX_RANK] = {0}, q[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     DType acc = accumulator(y.dtype);
-    const Expr *value = NULL;
     kernel(l, "conv_transpose_places");
     par_all(l, y, o);
-    const Expr *bias = conv_bias_at(l, 2, o[1], acc);
-    const Expr *begin = cast(l, y.dtype, bias ? bias : zero(l, acc)); // where there are no taps
-    for (uint32_t choice = 0; choice < 1u << r->rank; choice++) {
-        Index rest[MAX_RANK], q[MAX_RANK], at[MAX_RANK];
-        const Expr *here = NULL;
-        if (!is_choice(r, choice))
-            continue;
-        for (uint32_t i = 0; i < r->rank; i++) {
-            const Range *range = range_of(r, choice, i);
-            Index s = ix(l, r->t->stride[i]), p = o[i + 2];
-            if (r->t->stride[i] != 1)
-                p = ix_add(l, p, r->t->before[i]);
-            rest[i] = ix_mod(l, p, s);
-            if (r->nranges[i] == 2) // the last choice of all is what is left
-                here = both(l, here,
-                            choice >> i & 1 ? index_le(l, ix(l, range->first), rest[i])
-                                            : index_lt(l, rest[i], ix(l, range->count)));
-            rest[i] = ix_sub(l, rest[i], ix(l, range->first));
-            q[i] = ix_sub(l, ix_div(l, p, s), r->first[i]);
-        }
-        place_of(l, r, o[0], rest, o[1], q, at);
-        const Expr *e = of[choice].buffer ? load(l, of[choice], at) : begin;
-        value = value ? select_(l, here, e, value) : e;
+    const Expr *bias = r->one ? conv_bias_at(l, 2, o[1], acc) : NULL;
+    for (uint32_t i = 0; i < r->rank; i++) {
+        Index s = ix(l, r->t->stride[i]);
+        phase[i] = ix_mod(l, o[i + 2], s);
+        q[i] = ix_div(l, o[i + 2], s);
     }
-    store(l, y, o, r->one && bias ? cast(l, y.dtype, add(l, value, bias)) : value);
+    place_of(l, r, o[0], phase, o[1], q, at);
+    const Expr *value = load(l, t, at);
+    store(l, y, o, bias ? cast(l, y.dtype, add(l, value, bias)) : value);
     kernel_end(l);
 }
 
-static void lower_rests(Lower *l, const Rests *r)
+static void lower_phases(Lower *l, const Phases *r)
 {
-    Tensor y = output(l, 0), of[1 << 3] = {{0}};
+    Tensor y = output(l, 0), t = y;
     bool strides = false;
     for (uint32_t i = 0; i < r->rank; i++)
         strides |= r->t->stride[i] != 1;
-    for (uint32_t choice = 0; choice < 1u << r->rank; choice++)
-        if (is_choice(r, choice) && has_taps(r, choice)) {
-            of[choice] = strides ? buffer_of(l, r, choice, y) : y;
-            lower_choice(l, r, choice, of[choice]);
-        }
     if (strides)
-        lower_moves(l, r, of);
+        t = buffer_of(l, r, y);
+    for (uint32_t choice = 0; choice < (r->one ? 1 : r->choices); choice++)
+        lower_choice(l, r, choice, t);
+    if (strides)
+        lower_moves(l, r, t);
 }
 
 // ---- whatever the taps
@@ -339,10 +350,10 @@ static void lower_conv_transpose(Lower *l)
 {
     Tensor x = input(l, 0), w = input(l, 1);
     Transposed t;
-    Rests r;
+    Phases r;
     transposed_of(l->polys, l->n, x.rank - 2, x.dims + 2, w.dims + 2, &t);
-    if (x.rank <= 5 && read_rests(l, &t, w, &r))
-        lower_rests(l, &r);
+    if (x.rank <= 5 && read_phases(l, &t, w, &r))
+        lower_phases(l, &r);
     else
         lower_gather(l, &t);
 }
