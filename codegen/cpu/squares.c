@@ -1,8 +1,9 @@
 // Two innermost parallel loops whose store runs along the inner one while a load runs along the
 // outer one (a transposition) are walked in square tiles, so that each cache line that is touched
 // is used up before it is evicted. What is only moved goes through registers, a tile at a time,
-// also where the inner loop is shorter than a tile. What is computed of turned elements reads them
-// from such a tile, where they are neighbours, so that compilers make vectors of the arithmetic.
+// also where the inner loop is shorter than a tile. What is made of loads along the outer loop alone
+// is made along that, by vectors, in a square of the same sides first; what is made of others too
+// reads turned elements from such a square, where they are neighbours along the inner loop.
 
 #include "codegen/print_parts.h"
 
@@ -16,6 +17,7 @@ typedef struct Directions {
     Printer *p;
     LoopId outer, inner;
     bool across, known;
+    bool along; // no load runs along anything but the outer loop there
 } Directions;
 
 static int64_t stride(Directions *d, Index linear, LoopId v)
@@ -39,6 +41,7 @@ static void test_load(void *context, const Expr *e)
     Index linear = linear_index(d->p, b->rank, b->dims, e->at);
     int64_t inner = stride(d, linear, d->inner), outer = stride(d, linear, d->outer);
     d->across |= outer == 1 && inner >= TILE;
+    d->along &= outer == 0 || outer == 1;
 }
 
 static void print_tile_loop(Printer *p, LoopId v)
@@ -56,15 +59,19 @@ static bool is_long(Index extent, int64_t least)
     return !poly_is_const(extent, &n) || n >= least;
 }
 
-// Bytes of an element where the store only moves one; 0: it does more, or elements are no bytes.
-static int moved_bytes(Printer *p, const Stmt *store)
+// Bytes of an element that is stored as it is; 0: elements are no bytes, or change.
+static int stored_bytes(Printer *p, const Stmt *store)
 {
     DType t = store->value->dtype;
     unsigned bits = dtype_info(t)->bits;
     bool whole = t != DT_STRING && t != DT_OBJECT && (bits == 8 || bits == 16 || bits == 32);
-    if (store->value->kind != EX_LOAD || !whole || buffer_at(p->mod, store->buffer)->dtype != t)
-        return 0;
-    return (int)bits / 8;
+    return whole && buffer_at(p->mod, store->buffer)->dtype == t ? (int)bits / 8 : 0;
+}
+
+// The same where the store only moves one, else 0.
+static int moved_bytes(Printer *p, const Stmt *store)
+{
+    return store->value->kind == EX_LOAD ? stored_bytes(p, store) : 0;
 }
 
 // Do the two loops around the store transpose?
@@ -72,7 +79,7 @@ static bool transposes(Printer *p, const Stmt *loop, const Stmt *inner, const St
 {
     if (store->kind != S_STORE || store->next || expr_facts(p, store->value)->reduces)
         return false;
-    Directions d = {p, loop->var, inner->var, false, true};
+    Directions d = {p, loop->var, inner->var, false, true, true};
     const Buffer *b = buffer_at(p->mod, store->buffer);
     Index to = linear_index(p, b->rank, b->dims, store->at);
     if (stride(&d, to, inner->var) != 1 || !is_long(print_extent(p, loop->var), TILE) ||
@@ -126,6 +133,51 @@ static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     p->transposes = true;
 }
 
+// A whole tile of what is made of loads along the outer loop alone; false: it is not.
+static bool print_made(Printer *p, LoopId outer, LoopId inner, const Stmt *store)
+{
+    const LoopId vars[2] = {inner, outer};
+    const DType t = store->value->dtype;
+    const int bytes = t == DT_BOOL || dtype_info(t)->bits == 16 ? 0 : stored_bytes(p, store);
+    const char *to = bytes ? step_along(p, store->buffer, store->at, outer) : NULL;
+    Directions d = {p, outer, inner, false, true, true};
+    uint32_t marks[2];
+    expr_walk(p->mod, store->value, test_load, &d);
+    if (!to || !d.along || store->value->kind == EX_LOAD)
+        return false;
+    print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
+               inner, TILE);
+    const uint32_t mark = print_block_begin(p);
+    print_line(p, "%s square[%d];", type_of_value(p, t), TILE * TILE);
+    for (int i = 0; i < 2; i++) {
+        const LoopId v = vars[i];
+        print_line(p, "for (int64_t i%u = low%u; i%u < low%u + %d; i%u++) {", v, v, v, v, TILE, v);
+        print_bind_loop(p, v, 1);
+        marks[i] = print_block_begin(p);
+    }
+    print_statement_begin(p, store->value, NULL, 0);
+    print_line(p, "square[%d * (i%u - low%u) + i%u - low%u] = %s;", TILE, inner, inner, outer,
+               outer, without_parentheses(p, print_expr(p, store->value)));
+    print_statement_end(p);
+    for (int i = 2; i-- > 0;) {
+        print_block_end(p, marks[i]);
+        print_bind_loop(p, vars[i], -1);
+        print_line(p, "}");
+    }
+    print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
+    print_bind_loop(p, outer, 1);
+    print_bind_loop(p, inner, 1);
+    print_line(p, "cameo_transpose_tile_%d(&%s, %s, square, %d);", bytes,
+               print_element(p, store->buffer, store->at), to, TILE);
+    print_bind_loop(p, outer, -1);
+    print_bind_loop(p, inner, -1);
+    print_line(p, "continue;");
+    print_block_end(p, mark);
+    print_line(p, "}");
+    p->transposes = true;
+    return true;
+}
+
 // Loads of a value that run along the outer loop, each of which is evaluated for every element.
 typedef struct Turned {
     Directions d;
@@ -174,7 +226,7 @@ static void print_turned(Printer *p, LoopId outer, LoopId inner, const Turned *t
 // A whole tile at low..high of both loops, where something is computed of turned elements.
 static void print_computed(Printer *p, LoopId outer, LoopId inner, const Stmt *store)
 {
-    Turned t = {.d = {p, outer, inner, false, true}, .fits = true};
+    Turned t = {.d = {p, outer, inner, false, true, true}, .fits = true};
     expr_walk(p->mod, store->value, find_turned, &t);
     if (store->value->kind == EX_LOAD || !t.fits || !t.d.known || t.n == 0)
         return;
@@ -218,7 +270,8 @@ static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     for (int i = 0; i < 2; i++)
         print_tile_loop(p, vars[i]);
     print_moved(p, outer, inner, store);
-    print_computed(p, outer, inner, store);
+    if (!print_made(p, outer, inner, store))
+        print_computed(p, outer, inner, store);
     for (int i = 0; i < 2; i++) {
         LoopId v = vars[i];
         print_line(p, "for (int64_t i%u = low%u; i%u < high%u; i%u++) {", v, v, v, v, v);
