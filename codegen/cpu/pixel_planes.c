@@ -48,9 +48,20 @@ static const Expr *before_rounding(Module *mod, const Stmt *store)
     return x && x->dtype == DT_F32 ? x : NULL;
 }
 
+// As before_rounding; of bytes, whose sums are int32, what has the bits of what is stored.
+static const Expr *in_place(Module *mod, const PixelConv *c, const Stmt *store)
+{
+    const Expr *e = store->value;
+    if (c->dtype == DT_BF16)
+        return before_rounding(mod, store);
+    if (e->dtype != buffer_at(mod, store->buffer)->dtype)
+        return NULL;
+    return e->dtype == DT_F32 ? expr_bitcast(mod, DT_I32, e) : e->dtype == DT_I32 ? e : NULL;
+}
+
 bool pixel_planes_fit(Module *mod, const PixelConv *c, const Stmt *store, LoopId channel)
 {
-    return c->dtype == DT_BF16 && !store->next && before_rounding(mod, store) &&
+    return !store->next && in_place(mod, c, store) &&
            step_along(mod, store, channel) >= SIDE && step_along(mod, store, c->n[1]) == 1;
 }
 
@@ -63,7 +74,7 @@ const PixelPlanes *pixel_planes_of(Module *mod, const PixelConv *c, Index at, St
     *to = at;
     planes->apart = step_along(mod, store, c->lane);
     planes->halves = buffer_at(mod, store->buffer)->dtype == DT_BF16;
-    const Expr *value = inner_of(before_rounding(mod, store), &planes->rows);
+    const Expr *value = inner_of(in_place(mod, c, store), &planes->rows);
     *store = (Stmt){.kind = S_STORE, .buffer = c->sums, .rank = 1, .at = to, .value = value};
     return planes;
 }

@@ -1,5 +1,6 @@
-// Convolutions of pixels whose results are planes of float32 or bfloat16: they stand in place of
-// the sums of a piece first, by functions of rows where there are such, and are turned from there.
+// Convolutions of pixels whose results are planes of float32, int32 or bfloat16: they stand in
+// place of the sums of a piece first, by functions of rows where there are such, and are turned
+// from there.
 #ifndef CAMEO_CODEGEN_CPU_PIXEL_PLANES_H
 #define CAMEO_CODEGEN_CPU_PIXEL_PLANES_H
 
