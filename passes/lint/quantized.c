@@ -89,14 +89,17 @@ static const char *scale_name(const Node *n, uint32_t i)
 static void check_scale(Lint *l, NodeId id, uint32_t operand)
 {
     const Node *n = node_at(l->m, id);
+    // nothing divides by it: a block of weights that are all 0 has a scale of 0
+    const bool multiplies = str_is(n->op, "DequantizeLinear");
     const ConstantStats *all = range_stats(lint_numbers(l)->ranges, n->in[operand]);
-    if (all->read && !all->nans && all->lo > 0 && isfinite(all->hi))
+    if (all->read && !all->nans && (all->lo > 0 || (multiplies && all->lo == 0)) &&
+        isfinite(all->hi))
         return;
     Elements x = elements_of(l->m, n->in[operand]);
     uint64_t bad = 0, first = 0;
     for (uint64_t i = 0; i < x.n; i++) {
         double s = element_at(&x, i);
-        if (s > 0 && isfinite(s))
+        if ((s > 0 || (multiplies && s == 0)) && isfinite(s))
             continue;
         first = bad++ ? first : i;
     }
@@ -104,8 +107,8 @@ static void check_scale(Lint *l, NodeId id, uint32_t operand)
         return;
     double s = element_at(&x, first);
     Diag *d = diag(l->diags, "QN002", SEV_ERROR, location_operand(l->m, l->arena, id, operand),
-                   "%.*s divides by scale %s, which is %g", STR_ARG(str_escaped(l->arena, n->op)),
-                   scale_name(n, operand), s);
+                   "%.*s %s by scale %s, which is %g", STR_ARG(str_escaped(l->arena, n->op)),
+                   multiplies ? "multiplies" : "divides", scale_name(n, operand), s);
     d->value = lint_name(l, n->in[operand]);
     lint_about_node(l, d, id);
     if (x.n > 1)

@@ -441,8 +441,9 @@ def set_scale(model, i, bad):
 
 
 def scale_value(model):
+    divided = {name for _, name, _ in named(model, 0, {k: v for k, v in SCALES.items() if k != "DequantizeLinear"})}
     for i, name, _ in named(model, 0, SCALES):
-        for bad in (0, -0.5, numpy.nan, numpy.inf):
+        for bad in (*[0] * (name in divided), -0.5, numpy.nan, numpy.inf):
             yield f"{name} {bad}", lambda random, i=i, bad=bad: set_scale(model, i, bad)
 
 
