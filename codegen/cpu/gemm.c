@@ -3,6 +3,8 @@
 //
 // 1. n is the variable along which y's elements are neighbours; it must be in one factor only,
 //    which is called b. m is an inner variable of the other factor. k is the longest summed one.
+//    Where rows go on in the next element of another variable, as those of a batch do, and b is a
+//    weight, they are rows of one product.
 // 2. All other variables become loops around the product; further summed ones add to it.
 // 3. What stands around the sum is applied to y in place by the kernel's own loops.
 
@@ -41,6 +43,7 @@ typedef struct Match {
     Bytes *bytes;    // what its factors are, if bytes
     const Expr *sum; // what stands for the sum around it; NULL: y
     Index la, lb, ly;
+    bool apart; // loops stay as they are
     Override o;
 } Match;
 
@@ -202,6 +205,24 @@ static void choose_outer_n(Match *m)
     }
 }
 
+// A variable that runs on where m ends, in all that is read but b, a weight, and in y.
+static void choose_outer_m(Match *m)
+{
+    Polys *polys = m->mod->polys;
+    if (m->apart || !m->o.m || buffer_at(m->mod, m->o.b->buffer)->kind != BUF_WEIGHT)
+        return;
+    Index extent = loop_extent(polys, m->o.m);
+    for (uint32_t i = m->nloops; i > 0 && !m->o.outer_m; i--) {
+        LoopId v = m->loops[i - 1]->var;
+        if (override_owns(&m->o, v) || !is_zero(factor(m, m->lb, v)) ||
+            factor(m, m->ly, v) != poly_mul(polys, extent, factor(m, m->ly, m->o.m)) ||
+            !loops_collapse(m->p, v, m->o.m, m->store->value))
+            continue;
+        loops_restore(m->p, v, m->o.m);
+        m->o.outer_m = v;
+    }
+}
+
 static void choose_k(Match *m)
 {
     int64_t best = -1;
@@ -270,6 +291,7 @@ static bool choose_roles(Match *m)
         return false;
     choose_m(m);
     choose_outer_n(m);
+    choose_outer_m(m);
     choose_k(m);
     if (!o->k)
         return false;
@@ -278,6 +300,8 @@ static bool choose_roles(Match *m)
     if (o->outer_n)
         o->columns = poly_mul(polys, o->columns, loop_extent(polys, o->outer_n));
     o->rows = o->m ? loop_extent(polys, o->m) : one;
+    if (o->outer_m)
+        o->rows = poly_mul(polys, o->rows, loop_extent(polys, o->outer_m));
     o->am = o->m ? factor(m, m->la, o->m) : zero;
     o->ym = o->m ? factor(m, m->ly, o->m) : zero;
     o->ak = factor(m, m->la, o->k);
@@ -365,6 +389,8 @@ static const Expr *sum_to_load(void *context, const Expr *e)
 
 static Stmt *copy_loops(Match *m, uint32_t i, const Expr *value)
 {
+    if (i < m->nloops && m->o.outer_m && m->loops[i]->var == m->o.outer_m)
+        return copy_loops(m, i + 1, value);
     Stmt *s = NEW(m->mod->arena, Stmt);
     *s = i < m->nloops ? *m->loops[i] : *m->store;
     if (i < m->nloops)
@@ -469,7 +495,7 @@ static bool choose_packing(Match *m, const ConvChoice *how, Str *error)
 static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
 {
     Module *mod = p->mod;
-    Match m = {.mod = mod, .p = p};
+    Match m = {.mod = mod, .p = p, .apart = want->kind == GEMM_CUBLASLT};
     Conv *conv = NULL;
     GemmKind kind = want->kind;
     if (k->override) // in 16 bits
@@ -694,10 +720,10 @@ Index override_column(Polys *polys, const Override *o)
 
 bool override_owns(const Override *o, LoopId v)
 {
-    return v == o->m || v == o->n || v == o->k || v == o->outer_n;
+    return v == o->m || v == o->n || v == o->k || v == o->outer_m || v == o->outer_n;
 }
 
-void override_print(Printer *p, const Kernel *k)
+static void print_override(Printer *p, const Kernel *k)
 {
     const Override *o = k->override;
     Bounds outer = {.n = 0}, sums = {.n = 0};
@@ -743,4 +769,13 @@ void override_print(Printer *p, const Kernel *k)
     nest_end(p, &outer);
     if (o->epilogue)
         print_stmts(p, o->epilogue);
+}
+
+void override_print(Printer *p, const Kernel *k)
+{
+    const Override *o = k->override;
+    const bool joined = o->outer_m && loops_collapse(p, o->outer_m, o->m, o->store->value);
+    print_override(p, k);
+    if (joined)
+        loops_restore(p, o->outer_m, o->m);
 }

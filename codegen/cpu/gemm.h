@@ -32,8 +32,8 @@ struct Override {
     const Stmt *store;        // y[..] = f(..)
     const Expr *a, *b;        // its factors, loads: a holds m, b holds n
     LoopId m, n, k;           // m may be 0: one row
-    LoopId outer_n;           // runs on where n ends, 0: none
-    Index rows, columns;      // extents of m, and of n with outer_n
+    LoopId outer_m, outer_n;  // run on where m and n end, 0: none
+    Index rows, columns;      // extents of m with outer_m, and of n with outer_n
     Index am, ak, bk, bn, ym; // strides in elements
     BufferId packed;          // b's weights in panels; 0: b as it is
     bool whole;               // b is all of a constant matrix
@@ -60,7 +60,7 @@ Index override_column(Polys *polys, const Override *o);
 void override_print(Printer *p, const Kernel *k);
 // The product's own variables count as 0 in indices, until they are set back.
 void override_zero(Printer *p, const Override *o, bool on);
-// Is v one of m, n, k, outer_n?
+// Is v one of m, n, k, outer_m, outer_n?
 bool override_owns(const Override *o, LoopId v);
 
 // ---- what y begins with (codegen/cpu/gemm_begin.c)
