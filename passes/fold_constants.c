@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum {
-    BUDGET = 64000000,         // bytes and table entries that the pass may touch
+    BUDGET = 1500000000,       // bytes and table entries that the pass may touch
     LARGEST = 8000000,         // elements of an operand
     SMALL = 4096,              // bytes of a node's operands and results that have a budget apart
     COST_OF_FAILURE = 1000000, // of a node that the interpreter gave up
@@ -364,7 +364,7 @@ bool pass_fold_constants(Model *m, PassContext *c)
     Fold f = {.m = m,
               .scratch = arena_new(),
               .budget = BUDGET,
-              .small_budget = BUDGET / 8,
+              .small_budget = BUDGET / 150,
               .multiplications = MULTIPLICATIONS};
     f.kept = NEWS(f.scratch, uint8_t, m->values.len);
     f.needed = NEWS(f.scratch, uint8_t, m->values.len);
