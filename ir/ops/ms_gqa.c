@@ -10,6 +10,7 @@
 typedef struct Group {
     Index batch, length, channels, heads, kv_heads; // dims
     Index past, total;                              // positions of the cache, before and after
+    Index seen;                                     // those of them that may be filled
     bool packed;                                    // keys and values stand behind the queries
 } Group;
 
@@ -63,12 +64,14 @@ static void infer_group_query(Infer *s)
     infer_fits(s, 11, 1, &g.heads);
 }
 
-// How many positions row b had before: 0 for a first prompt.
+// How many positions row b had before: 0 for a first prompt. No arm holds the load, so that loops
+// over channels find it before they begin.
 static const Expr *past_of(Lower *l, const Group *g, Index b)
 {
-    const Expr *len = cast(l, DT_I64, load(l, input(l, 5), &b));
-    const Expr *before = sub(l, add(l, len, int_(l, DT_I64, 1)), expr_index(l->module, g->length));
-    return select_(l, index_eq(l, g->length, input_element(l, 6, 0)), zero(l, DT_I64), before);
+    const Expr *len = cast(l, DT_I64, load(l, input(l, 5), &b)), *one_ = one(l, DT_I64);
+    const Expr *before = sub(l, add(l, len, one_), expr_index(l->module, g->length));
+    const Expr *first = index_eq(l, g->length, g->seen);
+    return mul(l, before, select_(l, first, zero(l, DT_I64), one_));
 }
 
 // Each row's new positions must have their places in the cache.
@@ -77,7 +80,7 @@ static void check_lengths(Lower *l, const Group *g)
     Index b = red(l, g->batch);
     const Expr *past = past_of(l, g, b), *end = add(l, past, expr_index(l->module, g->length));
     const Expr *fits =
-        and_(l, le(l, zero(l, DT_I64), past), le(l, end, expr_index(l->module, g->total)));
+        and_(l, le(l, zero(l, DT_I64), past), le(l, end, expr_index(l->module, g->seen)));
     check(l, reduce(l, R_AND, 1, &b, NULL, fits), "GroupQueryAttention: seqlens_k is out of range");
 }
 
@@ -138,16 +141,19 @@ static Tensor filled(Lower *l, const Group *g, Tensor y, Tensor fresh, Tensor ca
     return y;
 }
 
-// The cache with a position of zeros behind it.
-static Tensor with_sink(Lower *l, const Group *g, Tensor x)
+// The positions of the cache that may be filled, and one of zeros behind them if there is a sink.
+static Tensor seen_of(Lower *l, const Group *g, Tensor x, bool sink)
 {
-    Index dims[4] = {g->batch, g->kv_heads, ix_addc(l, g->total, 1), g->channels},
+    Index dims[4] = {g->batch, g->kv_heads, ix_addc(l, g->seen, sink), g->channels},
           o[MAX_RANK] = {0};
-    Tensor y = temp(l, "with_sink", x.dtype, 4, dims);
-    kernel(l, "with_sink");
+    if (dims[2] == x.dims[2])
+        return x;
+    Tensor y = temp(l, "seen", x.dtype, 4, dims);
+    kernel(l, "seen");
     par_all(l, y, o);
-    Index at[4] = {o[0], o[1], ix_min(l, o[2], ix_addc(l, g->total, -1)), o[3]};
-    store(l, y, o, select_(l, index_lt(l, o[2], g->total), load(l, x, at), zero(l, x.dtype)));
+    Index at[4] = {o[0], o[1], sink ? ix_min(l, o[2], ix_addc(l, g->seen, -1)) : o[2], o[3]};
+    const Expr *e = load(l, x, at);
+    store(l, y, o, sink ? select_(l, index_lt(l, o[2], g->seen), e, zero(l, x.dtype)) : e);
     kernel_end(l);
     return y;
 }
@@ -170,7 +176,7 @@ static Tensor lower_group_mask(Lower *l, const Group *g, DType t, bool sink)
     Tensor bias = input(l, 10), sinks = input(l, 11);
     bool by_head = sinks.buffer || (bias.buffer && !poly_equals(bias.dims[1], 1));
     Index dims[4] = {g->batch, by_head ? g->heads : ix(l, 1), g->length,
-                     sink ? ix_addc(l, g->total, 1) : g->total};
+                     sink ? ix_addc(l, g->seen, 1) : g->seen};
     Index o[MAX_RANK] = {0};
     Tensor y = temp(l, "mask", t, 4, dims);
     kernel(l, "mask");
@@ -184,7 +190,7 @@ static Tensor lower_group_mask(Lower *l, const Group *g, DType t, bool sink)
     }
     e = select_(l, allowed(l, g, o), e, num(l, t, t == DT_F16 ? -65504 : -3.4028234e38));
     if (sink)
-        e = select_(l, index_lt(l, o[3], g->total), e,
+        e = select_(l, index_lt(l, o[3], g->seen), e,
                     sinks.buffer ? load(l, sinks, &o[1]) : zero(l, t));
     store(l, y, o, e);
     kernel_end(l);
@@ -222,7 +228,13 @@ static bool total_of(Lower *l, Group *g)
 {
     Tensor past = input(l, 3), present = output(l, 1).buffer ? output(l, 1) : output(l, 2);
     g->past = past.buffer ? past.dims[2] : ix(l, 0);
-    g->total = ix_max(l, g->past, input_element(l, 6, 0));
+    g->seen = input_element(l, 6, 0);
+    if (poly_varies(g->seen)) {
+        Index given = g->seen;
+        g->seen = poly_dim(l->polys, dim_new(l->polys, STR("seen"), 0));
+        define_dim(l, g->seen, given);
+    }
+    g->total = ix_max(l, g->past, g->seen);
     if (!present.buffer && !poly_is_const(g->total, NULL)) {
         not_supported(l,
                       "GroupQueryAttention without output present_key and total_sequence_length");
@@ -280,8 +292,7 @@ static void lower_group_query(Lower *l)
     Tensor k = filled(l, &g, output(l, 1), x[1], input(l, 3)),
            v = filled(l, &g, output(l, 2), x[2], input(l, 4));
     Tensor mask = lower_group_mask(l, &g, query.dtype, sink);
-    lower_group_core(l, &g, x[0], sink ? with_sink(l, &g, k) : k, sink ? with_sink(l, &g, v) : v,
-                     mask);
+    lower_group_core(l, &g, x[0], seen_of(l, &g, k, sink), seen_of(l, &g, v, sink), mask);
 }
 
 const OpDef ops_ms_gqa[] = {

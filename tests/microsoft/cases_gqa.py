@@ -28,7 +28,8 @@ def operands(r, heads, kv, length, past, packed, rotary, lengths, cache):
 def attention(s):
     kinds = {"prompt": dict(length=6, past=False, lengths=(6, 6), cache=0),
              "token": dict(length=1, past=True, lengths=(8, 5), cache=7),
-             "tokens": dict(length=3, past=True, lengths=(9,), cache=6)}
+             "tokens": dict(length=3, past=True, lengths=(9,), cache=6),
+             "room": dict(length=1, past=True, lengths=(8, 5), cache=20)}
     variants = {"plain": {}, "scale": {"scale": 0.2}, "softcap": {"softcap": 1.5}, "window": {"local_window_size": 3},
                 "smooth": {"smooth_softmax": 1}}
     for kind, packed, rotary, (variant, attrs) in itertools.product(kinds, (0, 1), (0, 1, 2), variants.items()):
