@@ -23,9 +23,10 @@
 
 enum {
     BUDGET = 1500000000,       // bytes and table entries that the pass may touch
+    SMALL_BUDGET = 10000000,   // of nodes of few bytes, a budget apart
     LARGEST = 8000000,         // elements of an operand
-    SMALL = 4096,              // bytes of a node's operands and results that have a budget apart
-    COST_OF_FAILURE = 1000000, // of a node that the interpreter gave up
+    SMALL = 4096,              // bytes of such a node's operands and results
+    MOST_FAILURES = 16,        // nodes that the interpreter may give up, of either budget
     MAX_OPERATIONS = 20000000, // of one node
     MAY_GROW = 1 << 16,        // bytes by which results may be larger than operands and a half
     MAY_SWELL = 1 << 22,       // bytes of results that are known for the time of the pass
@@ -322,7 +323,8 @@ static void take_results(Fold *f, NodeId id, Module *mod, InterpTensor *out, int
 
 static void interpret(Fold *f, NodeId id, Bytes operands)
 {
-    int64_t *budget = operands.all <= SMALL ? &f->small_budget : &f->budget;
+    const bool small = operands.all <= SMALL;
+    int64_t *budget = small ? &f->small_budget : &f->budget;
     if (*budget <= 0)
         return;
     Diags quiet;
@@ -341,7 +343,8 @@ static void interpret(Fold *f, NodeId id, Bytes operands)
     if (interp_run(mod, in, out, &limits, &error))
         take_results(f, id, mod, out, budget, operands.rest);
     else
-        *budget -= COST_OF_FAILURE; // the program will say what is wrong, where it comes so far
+        // the program will say what is wrong, where it comes so far
+        *budget -= (small ? SMALL_BUDGET : BUDGET) / MOST_FAILURES;
 }
 
 static void fold_node(Fold *f, NodeId id)
@@ -364,7 +367,7 @@ bool pass_fold_constants(Model *m, PassContext *c)
     Fold f = {.m = m,
               .scratch = arena_new(),
               .budget = BUDGET,
-              .small_budget = BUDGET / 150,
+              .small_budget = SMALL_BUDGET,
               .multiplications = MULTIPLICATIONS};
     f.kept = NEWS(f.scratch, uint8_t, m->values.len);
     f.needed = NEWS(f.scratch, uint8_t, m->values.len);
