@@ -464,6 +464,29 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     cameo_bend(v->finish, y, low * row + n0, high - low, row, n1 - n0);
 }
 
+/* Rows m0 .. m1 and columns n0 .. n1 of sums, rows of `all` columns, to y, where an image's places
+ * are neighbours and images are `image` apart, rows `row`; added: as y lies, with what clips the
+ * sum of both; NULL: nothing. */
+static __attribute__((noinline, unused)) void
+cameo_conv_spread(const float *restrict sums, int64_t all, int64_t m0, int64_t m1, int64_t n0,
+                  int64_t n1, int64_t places, int64_t image, int64_t row,
+                  const float *restrict added, float low, float high, float *restrict y)
+{
+    for (int64_t n = n0, i = n0 / places, end; n < n1; n = end, i++) {
+        end = (i + 1) * places < n1 ? (i + 1) * places : n1;
+        int64_t at = i * image + n - i * places + m0 * row;
+        for (int64_t m = m0; m < m1; m++, at += row) {
+            const float *s = sums + m * all + n;
+            for (int64_t j = 0; !added && j < end - n; j++)
+                y[at + j] = s[j];
+            for (int64_t j = 0; added && j < end - n; j++) {
+                const float v = s[j] + added[at + j], w = low > v ? low : v;
+                y[at + j] = high < w ? high : w;
+            }
+        }
+    }
+}
+
 /* Where the block that begins at n ends: a short rest joins the last. */
 static __attribute__((noinline, unused)) int64_t cameo_conv_end(int64_t n, int64_t all,
                                                                 int64_t width)

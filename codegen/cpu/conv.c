@@ -10,6 +10,7 @@
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/conv_dims.h"
+#include "codegen/cpu/conv_images.h"
 #include "codegen/cpu/finish.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
@@ -46,7 +47,7 @@ typedef struct Match {
     bool guarded;
     Bytes *bytes; // what the factors are, if bytes
     const Widened *widened;
-    bool half; // the factors must be of bfloat16
+    bool half, images; // the factors must be of bfloat16; n begins with what numbers images
     Conv c;
 } Match;
 
@@ -177,6 +178,13 @@ static bool choose_n(Match *m)
             break;
         next = poly_mul(m->polys, next, extent(m, v));
         found[n++] = v;
+    }
+    for (uint32_t i = 0; m->images && n < CONV_SPACE && !m->c.image && i < m->nloops - n; i++) {
+        LoopId v = m->loops[i]->var;
+        if (poly_equals(factor(m, m->lw, v), 0) && !poly_equals(factor(m, m->lx, v), 0)) {
+            m->c.image = factor(m, m->ly, v);
+            found[n++] = v;
+        }
     }
     for (uint32_t i = 0; i < n; i++)
         m->c.n[i] = found[n - 1 - i];
@@ -568,8 +576,7 @@ static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error
 
 // ---- what surrounds the sum --------------------------------------------------------------------
 
-// Sets c's finish where it has one; f holds what the weights are multiplied by then.
-static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Finish *f)
+static bool find_finish(Match *m, const Panels *w, bool exact, Finish *f)
 {
     Conv *c = &m->c;
     FinishVars v = {.channels = w->groups.size * w->rows};
@@ -581,8 +588,14 @@ static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Fini
         v.var[v.n] = c->m;
         v.extent[v.n++] = w->rows;
     }
-    *f = (Finish){0};
-    if (!finish_find(m->p, c, &v, how->exact, !c->depthwise && !c->tile, f))
+    return finish_find(m->p, c, &v, exact, !c->depthwise && !c->tile, f);
+}
+
+// Sets c's finish where it has one; f holds what the weights are multiplied by then.
+static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Finish *f)
+{
+    Conv *c = &m->c;
+    if (!find_finish(m, w, how->exact, f))
         return;
     c->biases = c->depthwise ? 1 : (w->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     const int64_t dims[] = {w->groups.size, c->biases};
@@ -699,10 +712,14 @@ static BufferId scratch(Match *m, Index size)
 static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
 {
     Conv *c = &m->c;
-    if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
-        winograd_choose(c, how);
-    split_conv_choose(m->mod, c, how, w->rows, w->k.size);
-    strassen_choose(c, how, w->rows, w->k.size);
+    if (c->image) {
+        c->sums = scratch(m, poly_mul(m->polys, c->rows, conv_places(m->polys, c)));
+    } else {
+        if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
+            winograd_choose(c, how);
+        split_conv_choose(m->mod, c, how, w->rows, w->k.size);
+        strassen_choose(c, how, w->rows, w->k.size);
+    }
     c->copy = c->tile ? c->line && !c->plane : c->copy;
     if (c->copy)
         c->padded = scratch(m, conv_copy_size(m->polys, &m->c));
@@ -722,6 +739,24 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     c->shared = shared ? scratch(m, shared) : 0;
 }
 
+// The same with places of all images as its columns, where that is less work.
+static void join_images(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
+{
+    Match all = {.p = m->p, .mod = m->mod, .polys = m->polys, .images = true};
+    Panels v;
+    Finish f;
+    if (m->c.depthwise || !find_sum(&all, k) || !choose_roles(&all) || !read_panels(&all, &v) ||
+        !all.c.image || !conv_images_worth(m->polys, &m->c, &all.c, how, v.rows, v.k.size))
+        return;
+    const bool finishes = find_finish(&all, &v, how->exact, &f);
+    free(f.scale);
+    free(f.bias);
+    if (finishes ? !f.curve || !f.added : all.c.store->value == all.c.reduce) {
+        *m = all;
+        *w = v;
+    }
+}
+
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
 {
     Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .widened = how->widened};
@@ -736,6 +771,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
         return true;
     }
     Finish finish;
+    join_images(&m, &w, k, how);
     choose_form(&m, &w, how);
     choose_finish(&m, &w, how, &finish);
     bool packed = !m.c.depthwise ? pack_weights(&m, &w, &finish, error)
@@ -761,22 +797,4 @@ bool conv_read_narrow(Printer *p, Kernel *k, Conv *c, ByteWeights *weights, Str 
     *c = m.c;
     c->bytes = m.bytes;
     return list_places(&m, &w, weights, error);
-}
-
-bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
-{
-    ByteWeights all;
-    Conv c;
-    *found = NULL;
-    bool ok = conv_read_narrow(p, k, &c, &all, error);
-    if (ok && c.reduce && !c.bytes && half_conv_fits(&c, &all, how->cpu)) {
-        c.copy = true;
-        c.half = half_conv_pack(p, &c, &all, error);
-        ok = c.half != NULL;
-        *found = ok ? NEW(p->mod->arena, Conv) : NULL;
-        if (ok)
-            **found = c;
-    }
-    conv_free_weights(&all);
-    return ok;
 }

@@ -50,6 +50,9 @@ typedef struct Conv {
     Index rows, channels; // extents of m and c
     Index channel, row;   // strides of c in x, of m in y
     Index wt[CONV_SPACE]; // strides of t in w
+    Index image;          // from one image of y to the next: the first n numbers images, and sums
+                          // are made in `sums`, a row of places of all (conv_images.h); NULL: not
+    BufferId sums;
     Index group;          // which block of the packed weights, by the variables around
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
@@ -86,6 +89,8 @@ Index conv_places(Polys *polys, const Conv *c);
 // Values of k that one of its sums has, and multiplications and additions of all places and rows.
 Index conv_depth(Polys *polys, const Conv *c);
 Index conv_macs(Polys *polys, const Conv *c);
+// Its work in tenths of nanoseconds, for shares of threads.
+Index conv_work(Polys *polys, const Conv *c);
 // May all of its places be one panel of more than a few columns (CAMEO_COLUMNS_SEVERAL)?
 bool conv_has_several(const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
@@ -114,6 +119,9 @@ const char *conv_output(Printer *p, const Conv *c);
 const char *conv_weights(Printer *p, const Conv *c);
 const char *conv_finish(Printer *p, const Conv *c, int link);
 void conv_set_own(Printer *p, const Kernel *k, const Conv *c, bool on);
+// Where what is added begins, "NULL" for nothing; a number of float32 as C has it.
+const char *conv_added(Printer *p, const Conv *c);
+const char *conv_number(Printer *p, float v);
 // The start of a buffer, "NULL" for none.
 const char *conv_buffer(Printer *p, BufferId b);
 // "WHOSE.finish = ...;", where there is something to finish.

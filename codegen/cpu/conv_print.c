@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/chain.h"
+#include "codegen/cpu/conv_images.h"
 #include "codegen/cpu/curve.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/line_conv.h"
@@ -65,15 +66,15 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         chain_uses(mod, c, u);
     if (c->finish)
         drop_constants(mod, u, c);
-    const BufferId beside[] = {c->padded, c->panel, c->shared};
-    for (int i = 0; i < 3; i++)
+    const BufferId beside[] = {c->padded, c->panel, c->shared, c->sums};
+    for (int i = 0; i < 4; i++)
         if (beside[i])
             access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
     const Index *const dims[] = {c->out, c->taps, c->pad, c->in, c->step};
     for (int i = 0; i < 5; i++)
         use_all(mod, u, dims[i], c->rank);
-    const Index others[] = {c->rows, c->channels, c->channel, c->row};
-    use_all(mod, u, others, 4);
+    const Index others[] = {c->rows, c->channels, c->channel, c->row, c->image};
+    use_all(mod, u, others, c->image ? 5 : 4);
     if (c->depthwise)
         use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
     if (c->wide)
@@ -211,7 +212,7 @@ bool conv_print_epilogue(Printer *p, const Conv *c)
     return possible;
 }
 
-static const char *print_number(Printer *p, float v)
+const char *conv_number(Printer *p, float v)
 {
     if (isinf(v))
         return v > 0 ? "INFINITY" : "-INFINITY";
@@ -219,14 +220,20 @@ static const char *print_number(Printer *p, float v)
     return str_printf(p->arena, "%s%sf", text, strpbrk(text, ".e") ? "" : ".0").at;
 }
 
+const char *conv_added(Printer *p, const Conv *c)
+{
+    return c->added ? start_of(p, c->added->buffer, linear(p, c->added->buffer, c->added->at))
+                    : "NULL";
+}
+
 const char *conv_finish(Printer *p, const Conv *c, int link)
 {
     const char *bias = start_of(p, c->bias, poly_scale(p->mod->polys, c->group, c->biases));
-    const char *added =
-        c->added ? start_of(p, c->added->buffer, linear(p, c->added->buffer, c->added->at))
-                 : "NULL";
-    return str_printf(p->arena, "{%s, %s, %s, %s, %s}", bias, added, print_number(p, c->low),
-                      print_number(p, c->high), c->curve ? curve_name(p, link) : "NULL")
+    const bool later = c->image && c->added; // what is added comes where sums are moved
+    return str_printf(p->arena, "{%s, %s, %s, %s, %s}", bias, later ? "NULL" : conv_added(p, c),
+                      conv_number(p, later ? -INFINITY : c->low),
+                      conv_number(p, later ? INFINITY : c->high),
+                      c->curve ? curve_name(p, link) : "NULL")
         .at;
 }
 
@@ -254,14 +261,17 @@ static const char *form_of(const Conv *c)
 static void print_rows(Printer *p, const Conv *c, const char *low, const char *high, const char *w,
                        const char *y)
 {
-    const char *of = form_of(c);
+    const char *of = form_of(c), *to = c->image ? conv_buffer(p, c->sums) : y;
+    Index row = c->image ? conv_places(p->mod->polys, c) : c->row;
     print_line(p, "cameo_%s_block block;", of);
     print_line(p, "cameo_%s_start(&image, %s, %s, %s, n0, n1, %s, %s, %s, %s, &block);", of,
-               print_index_bare(p, c->rows), low, high, w, y, print_index_bare(p, c->row),
+               print_index_bare(p, c->rows), low, high, w, to, print_index_bare(p, row),
                conv_buffer(p, c->panel));
     print_line(p, "for (int64_t m0 = %s, m1; m0 < %s; m0 = m1) {", low, high);
     p->indent++;
     print_line(p, "m1 = cameo_%s_rows_end(&block, m0);", of);
+    if (c->image)
+        conv_images_print(p, c, y);
 }
 
 static void print_blocks(Printer *p, const Conv *c, const char *places, const char *x,
@@ -382,12 +392,8 @@ static bool print_tiles(Printer *p, const Kernel *k, const Conv *c, const char *
 // ---- parts
 
 enum {
-    MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
-    SQUARE_MACS = 100, // and of words by square tiles
-    FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
     COPIED = CONV_COPIED,
-    MADE = 64, // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
-    WIDE = 16  // columns of a vector, where it is widest
+    MADE = 64 // values of k of panels that a thread makes at once, CAMEO_CONV_MAKE
 };
 
 // Tiles below one another, or beside one another.
@@ -395,29 +401,6 @@ static const char *tiles_along(Printer *p, const Conv *c, uint32_t axis)
 {
     Polys *polys = p->mod->polys;
     return print_index_bare(p, poly_ceildiv(polys, c->out[axis], poly_const(polys, c->tile)));
-}
-
-// n, or what it is with what fills up its last `step`.
-static Index filled(Polys *polys, Index n, int64_t step)
-{
-    int64_t known;
-    return poly_is_const(n, &known) ? poly_const(polys, (known + step - 1) / step * step) : n;
-}
-
-// Products of float32 compute what fills up tiles too.
-static Index work_of(Printer *p, const Conv *c, Index places)
-{
-    Polys *polys = p->mod->polys;
-    const bool tiles = !c->depthwise && !c->bytes;
-    Index rows = tiles ? filled(polys, c->rows, TILE_ROWS) : c->rows;
-    Index columns = tiles ? filled(polys, places, WIDE) : places;
-    Index macs = poly_mul(polys, poly_mul(polys, columns, rows), conv_depth(p->mod->polys, c));
-    const int speed = c->depthwise ? 2 : c->bytes && c->bytes->squares.depth ? SQUARE_MACS : MACS;
-    if (poly_is_overflow(macs))
-        return macs;
-    Index work = poly_floordiv(polys, macs, poly_const(polys, speed));
-    Index elements = poly_mul(polys, places, c->rows);
-    return c->bytes ? poly_add(polys, work, poly_scale(polys, elements, FINISHED)) : work;
 }
 
 // Units are channels of x, or rows of the copy.
@@ -675,7 +658,7 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
 {
     Polys *polys = p->mod->polys;
     Index places = conv_places(p->mod->polys, c), two = poly_const(polys, 2);
-    Index work = work_of(p, c, places);
+    Index work = conv_work(polys, c);
     BufferId own = c->bytes ? c->bytes->sums : c->depthwise ? c->padded : c->panel;
     if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
         (c->depthwise ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)

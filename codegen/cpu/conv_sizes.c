@@ -10,7 +10,11 @@ enum {
     FEW = 4, // columns of a last panel, and of one of all places: as in the runtime
     SEVERAL = 12,
     LINE_PLACES = 6, // elements of a tile of a line
-    SHARED_ROWS = 32 // of y, from which on panels of x are made for several threads
+    SHARED_ROWS = 32, // of y, from which on panels of x are made for several threads
+    MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
+    SQUARE_MACS = 100, // and of words by square tiles
+    FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
+    WIDE = 16          // columns of a vector, where it is widest
 };
 
 bool conv_owns(const Conv *c, LoopId v)
@@ -104,4 +108,27 @@ int64_t conv_packed_at(int64_t panels, int64_t size, int64_t i, int64_t k)
     int64_t begin = k / CONV_K * CONV_K, depth = size - begin < CONV_K ? size - begin : CONV_K;
     return begin * panels * TILE_ROWS + (i / TILE_ROWS * depth + k - begin) * TILE_ROWS +
            i % TILE_ROWS;
+}
+
+// n, or what it is with what fills up its last `step`.
+static Index filled(Polys *polys, Index n, int64_t step)
+{
+    int64_t known;
+    return poly_is_const(n, &known) ? poly_const(polys, (known + step - 1) / step * step) : n;
+}
+
+// Products of float32 compute what fills up tiles too.
+Index conv_work(Polys *polys, const Conv *c)
+{
+    Index places = conv_places(polys, c);
+    const bool tiles = !c->depthwise && !c->bytes;
+    Index rows = tiles ? filled(polys, c->rows, TILE_ROWS) : c->rows;
+    Index columns = tiles ? filled(polys, places, WIDE) : places;
+    Index macs = poly_mul(polys, poly_mul(polys, columns, rows), conv_depth(polys, c));
+    const int speed = c->depthwise ? 2 : c->bytes && c->bytes->squares.depth ? SQUARE_MACS : MACS;
+    if (poly_is_overflow(macs))
+        return macs;
+    Index work = poly_floordiv(polys, macs, poly_const(polys, speed));
+    Index elements = poly_mul(polys, places, c->rows);
+    return c->bytes ? poly_add(polys, work, poly_scale(polys, elements, FINISHED)) : work;
 }

@@ -202,3 +202,21 @@ void half_conv_print(Printer *p, const Kernel *k, const Conv *c)
     print_line(p, "}");
     nest_end(p, &outer);
 }
+
+bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
+{
+    ByteWeights all;
+    Conv c;
+    *found = NULL;
+    bool ok = conv_read_narrow(p, k, &c, &all, error);
+    if (ok && c.reduce && !c.bytes && half_conv_fits(&c, &all, how->cpu)) {
+        c.copy = true;
+        c.half = half_conv_pack(p, &c, &all, error);
+        ok = c.half != NULL;
+        *found = ok ? NEW(p->mod->arena, Conv) : NULL;
+        if (ok)
+            **found = c;
+    }
+    conv_free_weights(&all);
+    return ok;
+}
