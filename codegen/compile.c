@@ -576,7 +576,7 @@ static int begin(Texting *x, const Lowered *l)
     b->has_lists = module_has_list_ports(l->mod);
     b->custom = custom_sources(l->mod, b->arena, b->prefix, false);
     b->custom_kernels = custom_sources(l->mod, b->arena, b->prefix, true);
-    b->shelf = linked && !o->keep ? shelf_folder(b->arena) : NULL;
+    b->shelf = linked && !o->keep && !o->apart ? shelf_folder(b->arena) : NULL;
     const uint32_t n = libraries_of(l->mod, b->libraries);
     for (uint32_t i = 0; i < n; i++)
         r->libraries[i] = b->libraries[i]->name;

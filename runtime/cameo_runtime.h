@@ -11,6 +11,17 @@
 #include <stdlib.h>
 #ifdef CAMEO_APART
 #include <malloc.h>
+#if defined(__clang__) && defined(__has_feature)
+#define CAMEO_ADDRESSES __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define CAMEO_ADDRESSES 1
+#else
+#define CAMEO_ADDRESSES 0
+#endif
+#if CAMEO_ADDRESSES
+void __asan_poison_memory_region(void const volatile *at, size_t size);
+#endif
+enum { CAMEO_BEHIND = 1 << 20 }; /* bytes behind each value that nobody may touch */
 #endif
 #ifdef __linux__
 #include <fcntl.h>
@@ -143,9 +154,14 @@ CAMEO_ONCE int64_t cameo_bytes(int64_t size, int32_t rank, const int64_t *dims)
  * for the first time costs about as much whether it has 4 KB or 2 MB. */
 CAMEO_ONCE void *cameo_aligned_alloc(int64_t size)
 {
-#ifdef CAMEO_APART /* not a byte more, as address sanitizers know it */
+#ifdef CAMEO_APART /* not a byte more, as the address sanitizer knows it */
     void *exact = NULL;
-    return posix_memalign(&exact, CAMEO_ALIGN, (size_t)(size < 1 ? 1 : size)) ? NULL : exact;
+    if (posix_memalign(&exact, CAMEO_ALIGN, (size_t)size + CAMEO_BEHIND))
+        return NULL;
+#if CAMEO_ADDRESSES
+    __asan_poison_memory_region((unsigned char *)exact + size, CAMEO_BEHIND);
+#endif
+    return exact;
 #endif
 #ifdef MADV_HUGEPAGE
     if (size >= CAMEO_HUGE_PAGE) {

@@ -45,7 +45,7 @@ CAMEO_FN void *cameo_scratch(const cameo_threads *t, int32_t thread, void *own)
 /* Where it has that in memory of its own, as large as the first one's, until its part is done. */
 CAMEO_FN void *cameo_own_begin(int32_t thread, void *own)
 {
-    void *at = thread ? cameo_aligned_alloc((int64_t)malloc_usable_size(own)) : own;
+    void *at = thread ? cameo_aligned_alloc((int64_t)malloc_usable_size(own) - CAMEO_BEHIND) : own;
     if (!at)
         abort();
     return at;

@@ -48,9 +48,10 @@ def clang():
 
 
 def compiler(scratch, name, line, behind=""):
-    """A C compiler that runs `line` with what it is given, and `behind` that; its path."""
+    """A C compiler that runs `line` with what it is given, and `behind` that; its path. It says another version than the one
+    that it runs, whose units Cameo would take from its shelf."""
     path = scratch / name
-    path.write_text(f'#!/bin/sh\nexec {line} "$@" {behind}\n')
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo {name}\nexec {line} "$@" {behind}\n')
     path.chmod(0o755)
     return str(path)
 
