@@ -6,8 +6,8 @@
 //    inside out it keeps a row of sums and walks v, whose elements lie next to each other:
 //    compilers make vectors of that. What surrounds the sum is applied to the row at the end.
 //
-// Sums are added in the order of r either way, so that results are the same bits, but for those of a
-// few neighbours (codegen/cpu/few.c), which have several lanes each.
+// Sums are added in the order of r either way, so that results are the same bits, but for those of
+// a few neighbours (codegen/cpu/few.c), which have several lanes each.
 
 #include "codegen/print_parts.h"
 

@@ -1,9 +1,9 @@
 // Two innermost parallel loops whose store runs along the inner one while a load runs along the
 // outer one (a transposition) are walked in square tiles, so that each cache line that is touched
 // is used up before it is evicted. What is only moved goes through registers, a tile at a time,
-// also where the inner loop is shorter than a tile. What is made of loads along the outer loop alone
-// is made along that, by vectors, in a square of the same sides first; what is made of others too
-// reads turned elements from such a square, where they are neighbours along the inner loop.
+// also where the inner loop is shorter than a tile. What is made of loads along the outer loop
+// alone is made along that, by vectors, in a square of the same sides first; what is made of others
+// too reads turned elements from such a square, where they are neighbours along the inner loop.
 
 #include "codegen/print_parts.h"
 
