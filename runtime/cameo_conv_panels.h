@@ -120,7 +120,7 @@ static inline __attribute__((unused)) int cameo_conv_packs(const cameo_conv *g,
 }
 
 /* What holds of every image of these sizes. */
-static __attribute__((noinline, unused)) CAMEO_BRIEF void cameo_conv_plan(const cameo_conv *g,
+static __attribute__((noinline, unused)) CAMEO_SMALL void cameo_conv_plan(const cameo_conv *g,
                                                                           cameo_conv_view *v)
 {
     int64_t step[3] = {g->step[0], g->step[1], 1}, reach[3];

@@ -56,26 +56,15 @@ static inline __attribute__((unused)) int64_t cameo_conv_unit(const cameo_conv_v
     return best;
 }
 
-/* Are so few units of columns nearly the same for each thread, and weights not many more than what
- * lies in other cores' caches else? */
-static inline __attribute__((unused)) int cameo_conv_even(int64_t unit, int64_t all,
-                                                          int64_t threads, int64_t weights,
-                                                          int64_t moved)
-{
-    enum { EVEN = 16, MORE = 2 }; /* a thread has at most such a part more than another */
-    const int64_t most = cameo_conv_most(unit, all, threads);
-    return cameo_conv_blocks(all, unit) >= threads && (most * threads - all) * EVEN <= all &&
-           weights <= MORE * moved;
-}
-
 /* Of columns each thread reads only its part of x, which is what it wrote itself where the kernel
  * before was shared so: what lies in another core's cache takes several times as long to read. And
  * it makes the panels of a block once. But it reads all weights. So columns are shared where there
  * are many, or weights are less than what else is read and written. made: there is room for the
  * panels of all columns. */
-static __attribute__((noinline, unused)) CAMEO_BRIEF int64_t
+static __attribute__((noinline, unused)) CAMEO_SMALL int64_t
 cameo_conv_shares(const cameo_conv *g, int64_t threads, int made)
 {
+    enum { EVEN = 16 }; /* parts differ by at most such a part of all */
     if (threads == 1)
         return CAMEO_CONV_WIDE;
     cameo_conv_view v;
@@ -87,7 +76,10 @@ cameo_conv_shares(const cameo_conv *g, int64_t threads, int made)
     const int64_t unit = cameo_conv_unit(&v, all, threads), units = cameo_conv_blocks(all, unit);
     const int64_t blocks = cameo_conv_blocks(all, v.width);
     const int enough = units >= 2 * threads && weights <= moved;
-    const int even = cameo_conv_even(unit, all, threads, weights, moved);
+    /* few units, but nearly as many columns for each thread, and weights not many more */
+    const int64_t most = (units + threads - 1) / threads * unit;
+    const int even =
+        units >= threads && (most * threads - all) * EVEN <= all && weights <= 2 * moved;
     if (enough || even || blocks == 0 || blocks >= 4 * threads || blocks % threads == 0)
         return unit;
     if (made && !v.ends && !v.joined)

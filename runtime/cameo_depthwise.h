@@ -254,7 +254,7 @@ static inline __attribute__((unused)) int64_t cameo_direct_rows(const cameo_conv
 }
 
 /* begin, end: of the buffer that holds x. wt: strides of the window in the weights. */
-static __attribute__((noinline, unused)) CAMEO_BRIEF void
+static __attribute__((noinline, unused)) CAMEO_SMALL void
 cameo_planes_plan(const cameo_conv *g, const int64_t *wt, const float *begin, const float *end,
                   cameo_planes *p)
 {
