@@ -99,6 +99,22 @@ static const char *step_along(Printer *p, BufferId buffer, const Index *at, Loop
     return print_index_bare(p, factor);
 }
 
+// Is there a whole tile of so many elements along the inner loop?
+static void print_if_whole(Printer *p, LoopId outer, LoopId inner, int n)
+{
+    print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
+               inner, n);
+}
+
+// Both loops' variables stand for the tile's first element, until they are set back.
+static void corner(Printer *p, LoopId outer, LoopId inner, bool on)
+{
+    if (on)
+        print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
+    print_bind_loop(p, outer, on ? 1 : -1);
+    print_bind_loop(p, inner, on ? 1 : -1);
+}
+
 // A whole tile at low..high of both loops, where elements are only moved.
 static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *store)
 {
@@ -111,12 +127,9 @@ static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     int64_t n = TILE;
     if (!poly_is_const(print_extent(p, inner), &n) || n > TILE)
         n = TILE;
-    print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
-               inner, (int)n);
+    print_if_whole(p, outer, inner, (int)n);
     uint32_t mark = print_block_begin(p);
-    print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
-    print_bind_loop(p, outer, 1);
-    print_bind_loop(p, inner, 1);
+    corner(p, outer, inner, true);
     const char *target = print_element(p, store->buffer, store->at);
     const char *source = print_element(p, load->buffer, load->at);
     if (n == TILE)
@@ -125,12 +138,31 @@ static void print_moved(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
     else
         print_line(p, "cameo_transpose_%d(&%s, %s, &%s, %s, %d);", bytes, target, to, source, from,
                    (int)n);
-    print_bind_loop(p, outer, -1);
-    print_bind_loop(p, inner, -1);
+    corner(p, outer, inner, false);
     print_line(p, "continue;");
     print_block_end(p, mark);
     print_line(p, "}");
     p->transposes = true;
+}
+
+// Loops over a whole tile.
+static void open_tile(Printer *p, const LoopId *vars, uint32_t *marks)
+{
+    for (int i = 0; i < 2; i++) {
+        const LoopId v = vars[i];
+        print_line(p, "for (int64_t i%u = low%u; i%u < low%u + %d; i%u++) {", v, v, v, v, TILE, v);
+        print_bind_loop(p, v, 1);
+        marks[i] = print_block_begin(p);
+    }
+}
+
+static void close_tile(Printer *p, const LoopId *vars, const uint32_t *marks)
+{
+    for (int i = 2; i-- > 0;) {
+        print_block_end(p, marks[i]);
+        print_bind_loop(p, vars[i], -1);
+        print_line(p, "}");
+    }
 }
 
 // A whole tile of what is made of loads along the outer loop alone; false: it is not.
@@ -145,32 +177,19 @@ static bool print_made(Printer *p, LoopId outer, LoopId inner, const Stmt *store
     expr_walk(p->mod, store->value, test_load, &d);
     if (!to || !d.along || store->value->kind == EX_LOAD)
         return false;
-    print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
-               inner, TILE);
+    print_if_whole(p, outer, inner, TILE);
     const uint32_t mark = print_block_begin(p);
     print_line(p, "%s square[%d];", type_of_value(p, t), TILE * TILE);
-    for (int i = 0; i < 2; i++) {
-        const LoopId v = vars[i];
-        print_line(p, "for (int64_t i%u = low%u; i%u < low%u + %d; i%u++) {", v, v, v, v, TILE, v);
-        print_bind_loop(p, v, 1);
-        marks[i] = print_block_begin(p);
-    }
+    open_tile(p, vars, marks);
     print_statement_begin(p, store->value, NULL, 0);
     print_line(p, "square[%d * (i%u - low%u) + i%u - low%u] = %s;", TILE, inner, inner, outer,
                outer, without_parentheses(p, print_expr(p, store->value)));
     print_statement_end(p);
-    for (int i = 2; i-- > 0;) {
-        print_block_end(p, marks[i]);
-        print_bind_loop(p, vars[i], -1);
-        print_line(p, "}");
-    }
-    print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
-    print_bind_loop(p, outer, 1);
-    print_bind_loop(p, inner, 1);
+    close_tile(p, vars, marks);
+    corner(p, outer, inner, true);
     print_line(p, "cameo_transpose_tile_%d(&%s, %s, square, %d);", bytes,
                print_element(p, store->buffer, store->at), to, TILE);
-    print_bind_loop(p, outer, -1);
-    print_bind_loop(p, inner, -1);
+    corner(p, outer, inner, false);
     print_line(p, "continue;");
     print_block_end(p, mark);
     print_line(p, "}");
@@ -210,15 +229,12 @@ static void find_turned(void *context, const Expr *e)
 static void print_turned(Printer *p, LoopId outer, LoopId inner, const Turned *t)
 {
     uint32_t mark = print_block_begin(p);
-    print_line(p, "const int64_t i%u = low%u, i%u = low%u;", outer, outer, inner, inner);
-    print_bind_loop(p, outer, 1);
-    print_bind_loop(p, inner, 1);
+    corner(p, outer, inner, true);
     for (uint32_t i = 0; i < t->n; i++)
         print_line(p, "cameo_transpose_tile_4(turned%u, %d, &%s, %s);", i, TILE,
                    print_element(p, t->at[i]->buffer, t->at[i]->at),
                    step_along(p, t->at[i]->buffer, t->at[i]->at, inner));
-    print_bind_loop(p, outer, -1);
-    print_bind_loop(p, inner, -1);
+    corner(p, outer, inner, false);
     print_block_end(p, mark);
     p->transposes = true;
 }
@@ -232,20 +248,14 @@ static void print_computed(Printer *p, LoopId outer, LoopId inner, const Stmt *s
         return;
     const LoopId vars[2] = {outer, inner};
     uint32_t marks[2];
-    print_line(p, "if (high%u - low%u == %d && high%u - low%u == %d) {", outer, outer, TILE, inner,
-               inner, TILE);
+    print_if_whole(p, outer, inner, TILE);
     p->indent++;
     for (uint32_t i = 0; i < t.n; i++)
         print_line(p, "float turned%u[%d];", i, TILE * TILE);
     print_line(p, "{");
     print_turned(p, outer, inner, &t);
     print_line(p, "}");
-    for (int i = 0; i < 2; i++) {
-        LoopId v = vars[i];
-        print_line(p, "for (int64_t i%u = low%u; i%u < low%u + %d; i%u++) {", v, v, v, v, TILE, v);
-        print_bind_loop(p, v, 1);
-        marks[i] = print_block_begin(p);
-    }
+    open_tile(p, vars, marks);
     for (uint32_t i = 0; i < t.n; i++) {
         const uint32_t temp = ++p->ntemps;
         print_line(p, "const float t%u = turned%u[%d * (i%u - low%u) + i%u - low%u];", temp, i,
@@ -253,11 +263,7 @@ static void print_computed(Printer *p, LoopId outer, LoopId inner, const Stmt *s
         memo_add(p, t.at[i], temp);
     }
     print_stmts(p, store);
-    for (int i = 2; i-- > 0;) {
-        print_block_end(p, marks[i]);
-        print_bind_loop(p, vars[i], -1);
-        print_line(p, "}");
-    }
+    close_tile(p, vars, marks);
     print_line(p, "continue;");
     p->indent--;
     print_line(p, "}");
@@ -279,11 +285,7 @@ static void print_tiles(Printer *p, LoopId outer, LoopId inner, const Stmt *stor
         marks[i] = print_block_begin(p);
     }
     print_stmts(p, store);
-    for (int i = 2; i-- > 0;) {
-        print_block_end(p, marks[i]);
-        print_bind_loop(p, vars[i], -1);
-        print_line(p, "}");
-    }
+    close_tile(p, vars, marks);
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
