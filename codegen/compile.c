@@ -98,7 +98,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     if (!o->checked)
         lint_model(m, diags, NULL, only_declared);
     stage_end(m->arena, &report->stages, "checks", &since);
-    file_forget(&m->view, m->view.at, m->view.len);
+    model_forget(m, NULL, 0);
     if (diags->errors)
         return NULL;
     Processor rows[MAX_CPUS];
@@ -115,7 +115,7 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                   !diags->errors && run_kernel_passes(m, o, &passes);
     report->bug = passes.broken != NULL;
     stage_end(m->arena, &report->stages, "passes", &since);
-    file_forget(&m->view, m->view.at, m->view.len);
+    model_forget(m, NULL, 0);
     if (!passed)
         return NULL;
     Module *mod = m->kernels;

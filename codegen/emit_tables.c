@@ -32,7 +32,7 @@ static bool put_weight(Module *mod, const Buffer *b, ByteSink *out, Str *error)
     const void *at = weight_elements(mod, b, error);
     if (!at || b->dtype != DT_STRING) {
         bool ok = at ? sink_put(out, at, (size_t)size) : !size;
-        file_forget(&mod->model->view, at, (size_t)size);
+        model_forget(mod->model, at, (size_t)size);
         return ok;
     }
     for (int64_t i = 0; i < size / 8; i++) {

@@ -466,6 +466,9 @@ typedef struct Model {
 
 Model *model_new(Arena *a);
 void model_close(Model *m); // unmaps external data; elements of its tensors are invalid after
+// What lies within n bytes at `at` in the model's file or in one of external data takes no memory
+// until it is read again (file_forget); NULL: all of these files.
+void model_forget(const Model *m, const void *at, size_t n);
 // Is a dim bound by the shape of one of the program's inputs?
 static inline bool dim_is_input(const Model *m, DimId d)
 {

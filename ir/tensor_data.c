@@ -163,6 +163,16 @@ void model_close(Model *m)
     m->file_ids = (Map){.arena = m->arena};
 }
 
+void model_forget(const Model *m, const void *at, size_t n)
+{
+    file_forget(&m->view, at ? at : m->view.at, at ? n : m->view.len);
+    for (uint32_t i = 0; i < m->files.len; i++) {
+        const ExternalFile *f = &m->files.at[i];
+        const FileView view = {f->at, (size_t)f->len, f->len > 0};
+        file_forget(&view, at ? at : f->at, at ? n : view.len);
+    }
+}
+
 // A decimal number without sign; an absent one is `otherwise`.
 static bool read_number(Str s, uint64_t otherwise, uint64_t *out)
 {

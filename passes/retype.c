@@ -112,13 +112,13 @@ TensorData *tensor_cast(Model *m, TensorData *d, DType t)
     const uint64_t n = tensor_count(d);
     const void **known = known_as(m, at, n, from, t);
     if (known && *known) {
-        file_forget(&m->view, at, n * dtype_info(from)->bytes);
+        model_forget(m, at, n * dtype_info(from)->bytes);
         return tensor_around(m->arena, t, d->rank, d->dims, *known);
     }
     const uint64_t size = n * dtype_info(t)->bytes;
     unsigned char *to = arena_lend(m->arena, size + 1);
     recast(from, t, at, n, to);
-    file_forget(&m->view, at, n * dtype_info(from)->bytes);
+    model_forget(m, at, n * dtype_info(from)->bytes);
     const void *kept = arena_keep(m->arena, to, size + 1);
     if (known)
         *known = kept;

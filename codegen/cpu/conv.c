@@ -546,8 +546,8 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
         m->c.panels = scales ? NULL : memcpy(NEW(m->mod->arena, Panels), w, sizeof *w);
     }
     m->c.packed = constants_weight(m->mod, m->c.w->buffer, 4, dims, to);
-    file_forget(&m->mod->model->view, from,
-                (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
+    model_forget(m->mod->model, from,
+                 (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
     return true;
 }
 

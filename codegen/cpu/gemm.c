@@ -344,7 +344,7 @@ static bool packs(const Match *m, int64_t *n, int64_t *k, int64_t *bn, int64_t *
     return b->kind == BUF_WEIGHT && b->data && !o->outer_n && poly_is_const(rest, at) &&
            poly_is_const(o->columns, n) && poly_is_const(loop_extent(polys, o->k), k) &&
            poly_is_const(o->bn, bn) && poly_is_const(o->bk, bk) && *n > 0 && *k > 0 &&
-           *n < INT64_MAX / 64 && *k < ((int64_t)1 << 27) / (*n + WIDTH);
+           *n < INT64_MAX / 64 && *k < ((int64_t)1 << 32) / (*n + WIDTH);
 }
 
 // Panels of WIDTH columns, each k rows side by side, the last as narrow as vectors of 16 allow and
@@ -373,7 +373,7 @@ static bool pack_weights(Match *m, Str *error)
     }
     m->o.split = m->o.split && split_takes(to, k * columns);
     m->o.packed = constants_weight(m->mod, m->o.b->buffer, 2, dims, to);
-    file_forget(&m->mod->model->view, from, (size_t)(n * k) * sizeof *from);
+    model_forget(m->mod->model, from, (size_t)(n * k) * sizeof *from);
     return true;
 }
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { GRAIN = 16, MOST_BLOCK = 4096, WIDTH = TILE_COLUMNS };
-#define MOST_ELEMENTS ((int64_t)1 << 28)
+#define MOST_ELEMENTS ((int64_t)1 << 32)
 
 typedef struct Form {      // (q - z) * s
     const Expr *q, *z, *s; // z: an integer or a float32, NULL: 0
@@ -26,8 +26,8 @@ typedef struct Form {      // (q - z) * s
 
 typedef struct Codes {
     int64_t n, k, bn, bk, groups; // groups: of GRAIN values of k
-    int16_t *q;                   // as the factor lies
-    float *s, *z;                 // [groups][n], NAN: not yet known
+    uint8_t *q;                   // as the factor lies, less the sign
+    float *s, *z;                 // [groups][n]
     uint8_t *seen;
     int64_t done, low, high; // elements stored; the least and greatest of q
 } Codes;
@@ -76,46 +76,84 @@ static bool read_form(const Iterations *x, const Expr *e, Form *f)
 
 // ---- its elements ------------------------------------------------------------------------------
 
-static bool keep(Codes *c, int64_t place, int64_t q, float z, float s)
+// The scale and the zero point of column n at a group of GRAIN values of k.
+static bool keep_scale(Codes *c, int64_t group, int64_t n, float s, float z)
 {
-    const int64_t other = c->bk == 1 ? c->k : c->n;
-    const int64_t k = c->bk == 1 ? place % other : place / other;
-    const int64_t n = c->bk == 1 ? place / other : place % other;
-    if (k >= c->k || n >= c->n || q < INT16_MIN || q > INT16_MAX)
-        return false;
-    const int64_t at = k / GRAIN * c->n + n;
+    const int64_t at = group * c->n + n;
     if (c->seen[at] && (c->s[at] != s || c->z[at] != z))
         return false;
     c->seen[at] = 1;
     c->s[at] = s;
     c->z[at] = z;
-    c->q[place] = (int16_t)q;
-    c->low = q < c->low ? q : c->low;
-    c->high = q > c->high ? q : c->high;
-    c->done++;
     return isfinite(s) && isfinite(z);
+}
+
+static void keep_codes(Codes *c, const int64_t *places, uint32_t n, const int64_t *q)
+{
+    int64_t low = c->low, high = c->high;
+    for (uint32_t i = 0; i < n; i++) {
+        low = q[i] < low ? q[i] : low;
+        high = q[i] > high ? q[i] : high;
+        c->q[places[i]] = (uint8_t)q[i];
+    }
+    c->low = low;
+    c->high = high;
+    c->done += n;
+}
+
+// Elements of the buffer at these lanes; s and z: one for each `step` of them.
+static bool keep(Codes *c, const int64_t *places, uint32_t n, uint32_t step, const float *s,
+                 const float *z)
+{
+    const int64_t other = c->bk == 1 ? c->k : c->n;
+    const bool whole = step == GRAIN && c->bk == 1 && c->k % GRAIN == 0;
+    for (uint32_t i = 0; i < n;) {
+        const int64_t row = places[i] / other, at = places[i] - row * other;
+        const int64_t k = c->bk == 1 ? at : row, column = c->bk == 1 ? row : at;
+        bool group = whole && at % GRAIN == 0 && i % GRAIN == 0 && i + GRAIN <= n;
+        for (uint32_t l = 1; group && l < GRAIN; l++)
+            group = places[i + l] == places[i] + l;
+        if (!keep_scale(c, k / GRAIN, column, s[i / step], z[i / step]))
+            return false;
+        i += group ? GRAIN : 1;
+    }
+    return true;
+}
+
+static void keep_numbers(Iterations *x, const Expr *e, float *to)
+{
+    int64_t whole[CONSTANT_LANES];
+    if (e->dtype == DT_F32) {
+        constant_floats(x, e, to);
+        return;
+    }
+    constant_integers(x, e, whole);
+    for (uint32_t i = 0; i < x->n; i++)
+        to[i] = (float)whole[i];
 }
 
 static bool keep_store(Iterations *x, const Buffer *to, const Stmt *store, const Form *f, Codes *c)
 {
-    int64_t places[CONSTANT_LANES], q[CONSTANT_LANES], whole[CONSTANT_LANES];
+    int64_t places[CONSTANT_LANES], q[CONSTANT_LANES];
     float s[CONSTANT_LANES], z[CONSTANT_LANES] = {0};
-    bool fits = true;
-    while (fits && iterations_next(x)) {
-        constant_places(x, to->rank, to->dims, store->at, places);
+    uint32_t step = 0;
+    while (iterations_next(x)) {
+        const uint32_t n = x->n;
+        if (!step)
+            step = constant_even(x, f->s, GRAIN) && (!f->z || constant_even(x, f->z, GRAIN)) ? GRAIN
+                                                                                             : 1;
+        iterations_places(x, to->rank, to->dims, store->at, places);
         constant_integers(x, f->q, q);
+        iterations_step(x, step);
         constant_floats(x, f->s, s);
-        if (f->z && f->z->dtype == DT_F32)
-            constant_floats(x, f->z, z);
-        else if (f->z)
-            constant_integers(x, f->z, whole);
-        for (uint32_t i = 0; f->z && f->z->dtype != DT_F32 && i < x->n; i++)
-            z[i] = (float)whole[i];
-        fits = !x->failed;
-        for (uint32_t i = 0; fits && i < x->n; i++)
-            fits = keep(c, places[i], q[i], z[i], s[i]);
+        if (f->z)
+            keep_numbers(x, f->z, z);
+        if (x->failed || !keep(c, places, n, step, s, z))
+            return false;
+        keep_codes(c, places, n, q);
     }
-    return fits;
+    constant_forget(x, f->q);
+    return true;
 }
 
 typedef struct Search {
@@ -147,7 +185,7 @@ static bool evaluate(Search *s, const Stmt *body)
             bool fits = iterations_begin(&x, s->mod, s->nvars, s->vars, MOST_ELEMENTS) &&
                         read_form(&x, body->value, &f);
             for (uint32_t i = 0; fits && i < body->rank; i++)
-                fits = constant_indexes(&x, body->at[i]);
+                fits = iterations_know(&x, body->at[i]);
             fits = fits && keep_store(&x, to, body, &f, s->codes);
             iterations_end(&x);
             if (!fits)
