@@ -125,12 +125,12 @@ static inline __attribute__((unused)) void cameo_gemm_pack_a(int64_t m, int64_t 
 }
 
 /* How a tile asks for the lines of what is read next: few rows ask for b itself, further on; more
- * for the next panel, each tile for as many lines as it has rows. */
-static inline __attribute__((unused)) int64_t
-cameo_gemm_ahead(int64_t rows, int64_t tile, int64_t k, const float *a, const float *next)
+ * for what follows, each tile for as many bytes as it reads of A. */
+static inline __attribute__((unused)) int64_t cameo_gemm_ahead(int64_t rows, int64_t tile,
+                                                               int64_t k, const float *a,
+                                                               const float *next, int64_t lines)
 {
-    enum { PARTS = CAMEO_TILE_COLUMNS / CAMEO_TILE_ROWS };
-    if (!next || tile >= PARTS || rows <= CAMEO_FEW_ROWS)
+    if (!next || tile * k * CAMEO_TILE_ROWS >= lines * 16 || rows <= CAMEO_FEW_ROWS)
         return 0;
     return (int64_t)((uintptr_t)(next + tile * k * CAMEO_TILE_ROWS) - (uintptr_t)a);
 }
@@ -147,12 +147,12 @@ static inline __attribute__((unused)) int cameo_gemm_strips(int64_t m)
 #endif
 }
 
-/* All rows of a packed block times one panel of at most a tile's columns. next: as many columns of
- * the panel that is read after it, or NULL: their lines come meanwhile. more: added to C. */
-static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t width, int64_t k,
-                                                            const float *a, const float *b,
-                                                            const int64_t *at, const float *next,
-                                                            float *c, int64_t ldc, int more)
+/* All rows of a packed block times one panel of at most a tile's columns. next: what is read after
+ * it, or NULL: so many lines of it come meanwhile. more: added to C. */
+static inline __attribute__((unused)) void
+cameo_gemm_panel_before(int64_t m, int64_t width, int64_t k, const float *a, const float *b,
+                        const int64_t *at, const float *next, int64_t lines, float *c, int64_t ldc,
+                        int more)
 {
     enum { PANEL = CAMEO_LANES * CAMEO_VECTORS };
     const int64_t vectors = (width + CAMEO_LANES - 1) / CAMEO_LANES;
@@ -160,8 +160,8 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
 #ifdef CAMEO_SUMS
     if (width == PANEL && (!next || cameo_gemm_strips(m))) {
         const int64_t tiles = m / CAMEO_ROWS;
-        const int64_t lines = next ? (k * PANEL / 16 + tiles - 1) / tiles : 0;
-        CAMEO_SUMS(k, a, b, k > 1 ? at[1] : 0, next, lines, tiles, c, ldc, more);
+        const int64_t each = next ? (lines + tiles - 1) / tiles : 0;
+        CAMEO_SUMS(k, a, b, k > 1 ? at[1] : 0, next, each, tiles, c, ldc, more);
         i = tiles * CAMEO_ROWS;
     }
 #endif
@@ -170,9 +170,20 @@ static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t w
         const float *x = a + i / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS * k + i % CAMEO_TILE_ROWS;
         const int64_t ahead = next && m <= CAMEO_FEW_ROWS
                                   ? CAMEO_CPU_STREAM
-                                  : cameo_gemm_ahead(rows, i / CAMEO_ROWS, k, x, next);
+                                  : cameo_gemm_ahead(rows, i / CAMEO_ROWS, k, x, next, lines);
         cameo_tiles[rows - 1][vectors - 1](k, x, b, at, ahead, c + i * ldc, ldc, width, more, NULL);
     }
+}
+
+/* The same where next is of the panel that is read after it: as many columns of it where tiles
+ * follow one another in strips, else all. */
+static inline __attribute__((unused)) void cameo_gemm_panel(int64_t m, int64_t width, int64_t k,
+                                                            const float *a, const float *b,
+                                                            const int64_t *at, const float *next,
+                                                            float *c, int64_t ldc, int more)
+{
+    const int64_t columns = cameo_gemm_strips(m) ? CAMEO_LANES * CAMEO_VECTORS : CAMEO_TILE_COLUMNS;
+    cameo_gemm_panel_before(m, width, k, a, b, at, next, k * columns / 16, c, ldc, more);
 }
 
 /* C += A * B where k are neighbours in both. */
@@ -219,9 +230,10 @@ static inline __attribute__((unused)) void cameo_gemm_pack_b(int64_t k, int64_t 
 
 /* A few columns of C, where k are neighbours in A: sums along k, as A need not be packed and lanes
  * of vectors of columns would be empty. more: as below. */
-static inline __attribute__((unused)) void
-cameo_gemm_few(int64_t m, int64_t n, int64_t k, const float *a, int64_t am, const float *b,
-               int64_t bk, int64_t bn, float *c, int64_t ldc, int more)
+static inline __attribute__((unused)) void cameo_gemm_few(int64_t m, int64_t n, int64_t k,
+                                                          const float *a, int64_t am,
+                                                          const float *b, int64_t bk, int64_t bn,
+                                                          float *c, int64_t ldc, int more)
 {
     float columns[CAMEO_GEMM_COLUMNS * CAMEO_GEMM_MOST], sums[CAMEO_LANES];
     for (int64_t p = 0, depth; p < k; p += depth) {
@@ -478,14 +490,20 @@ static __attribute__((noinline, unused)) void cameo_gemm_pack_all(int64_t m, int
         }
 }
 
+/* How many values of k of so many rows stay in the second cache, in blocks. */
+static inline __attribute__((unused)) int64_t cameo_gemm_step(int64_t rows)
+{
+    const int64_t blocks = CAMEO_GEMM_KEPT / rows / CAMEO_GEMM_K;
+    return (blocks > 1 ? blocks : 1) * CAMEO_GEMM_K;
+}
+
 /* C += A * B, both packed: as many values of k at a time as stay in the second cache. */
 static __attribute__((noinline, unused)) void cameo_gemm_columns(int64_t m, int64_t n, int64_t k,
                                                                  const float *a, const float *b,
                                                                  float *c, int64_t ldc)
 {
     const int64_t padded = (m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
-    const int64_t blocks = CAMEO_GEMM_KEPT / padded / CAMEO_GEMM_K;
-    const int64_t step = (blocks > 1 ? blocks : 1) * CAMEO_GEMM_K;
+    const int64_t step = cameo_gemm_step(padded);
     for (int64_t p = 0, next; p < k; p = next) {
         next = k - p <= step + CAMEO_GEMM_REST ? k : p + step;
         cameo_gemm_some(m, n, k, p, next, a + p * padded, b, c, ldc);

@@ -145,6 +145,67 @@ cameo_narrow_many(const cameo_narrow *kind, cameo_narrow_sizes s, const void *a,
         }
 }
 
+/* Where the words of a panel for the value x of k lie. */
+static inline __attribute__((unused)) int64_t cameo_narrow_place(const cameo_narrow *kind,
+                                                                 cameo_narrow_sizes s, int64_t x)
+{
+    const int64_t turns = s.block * kind->bits / 32, turn = x * kind->bits / 32;
+    return turn / turns * (turns + kind->scales + s.zeros) + turn % turns;
+}
+
+/* C += A * B for the values of k from p0 to p1, A packed (cameo_gemm_pack_all): each panel of B is
+ * unpacked for all rows, and while they are multiplied the words of the next one come. */
+static inline __attribute__((unused)) void
+cameo_narrow_some(const cameo_narrow *kind, cameo_narrow_sizes s, int64_t p0, int64_t p1,
+                  const float *a, const int32_t *b, float *c, int64_t ldc)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    float floats[CAMEO_GEMM_MOST * WIDTH];
+    int64_t at[CAMEO_GEMM_MOST];
+    const int64_t padded = (s.m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
+    const int64_t turns = s.block * kind->bits / 32, blocks = (s.k + s.block - 1) / s.block;
+    const int64_t words = blocks * (turns + kind->scales + s.zeros);
+    for (int64_t j = 0; j < s.n; j += WIDTH) {
+        const int64_t row = cameo_narrow_width(s.n, j);
+        const int32_t *panel = b + j * words;
+        for (int64_t x = 0; (j == 0 || row < WIDTH) && x < CAMEO_GEMM_MOST; x++)
+            at[x] = x * row;
+        for (int64_t p = p0, depth; p < p1; p += depth) {
+            depth = cameo_gemm_depth(p1 - p);
+            kind->unpack(p, depth, turns, panel, row, s.zeros, floats);
+            const int32_t *next =
+                p + depth < p1 ? panel + cameo_narrow_place(kind, s, p + depth) * row
+                : j + 2 * WIDTH < s.n
+                    ? panel + words * WIDTH + cameo_narrow_place(kind, s, p0) * WIDTH
+                    : NULL;
+            const int64_t lines =
+                (cameo_narrow_place(kind, s, p + depth) - cameo_narrow_place(kind, s, p)) * row /
+                16;
+            for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
+                const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
+                const int asks = !part && width == PANEL;
+                cameo_gemm_panel_before(s.m, width, depth, a + (p - p0) * padded, floats + part, at,
+                                        asks ? (const float *)(const void *)next : NULL, lines,
+                                        c + j + part, ldc, 1);
+            }
+        }
+    }
+}
+
+/* C += A * B, A packed: as many values of k at once as stay in the second cache. */
+static __attribute__((noinline, unused)) void cameo_narrow_columns(const cameo_narrow *kind,
+                                                                   cameo_narrow_sizes s,
+                                                                   const float *a, const int32_t *b,
+                                                                   float *c, int64_t ldc)
+{
+    const int64_t padded = (s.m + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
+    const int64_t step = cameo_gemm_step(padded);
+    for (int64_t p = 0, next; p < s.k; p = next) {
+        next = s.k - p <= step + CAMEO_GEMM_REST ? s.k : p + step;
+        cameo_narrow_some(kind, s, p, next, a + p * padded, b, c, ldc);
+    }
+}
+
 /* C += A * B. am, ak, ldc: strides in elements; b: panels (codegen/cpu/narrow.c). */
 static __attribute__((noinline, unused)) void
 cameo_narrow_product(const cameo_narrow *kind, cameo_narrow_sizes s, const void *a, int64_t am,

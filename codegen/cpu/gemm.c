@@ -532,7 +532,7 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
         return true;
     if (m.o.narrow)
         m.o.packed = m.o.narrow->packed;
-    else if (panels)
+    if (panels)
         m.o.block = gemm_block(mod, &m.o);
     if (!want->how->exact && !library)
         m.reduce = gemm_find_begin(mod, &m.o); // with what y begins with

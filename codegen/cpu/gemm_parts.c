@@ -124,9 +124,14 @@ static void print_rectangle(Printer *p, const Override *o, const char *y)
     const char *a = gemm_start(p, o->a->buffer, o->a->at);
     const char *am = print_index(p, o->am), *ym = print_index(p, o->ym);
     if (o->narrow) {
+        const char *part = str_printf(p->arena, "%s + r.m0 * %s + r.n0", y, ym).at;
+        if (o->block) {
+            print_line(p, "if (mode)");
+            narrow_print_packed(p, o, "r.m1 - r.m0", "r.n1 - r.n0", "r.n0", part);
+            print_line(p, "else");
+        }
         narrow_print(p, o, "r.m1 - r.m0", "r.n1 - r.n0",
-                     str_printf(p->arena, "%s + r.m0 * %s", a, am).at, "r.n0",
-                     str_printf(p->arena, "%s + r.m0 * %s + r.n0", y, ym).at);
+                     str_printf(p->arena, "%s + r.m0 * %s", a, am).at, "r.n0", part);
         return;
     }
     const char *sizes = str_printf(p->arena, "r.m1 - r.m0, r.n1 - r.n0, %s", k).at;

@@ -430,18 +430,41 @@ static const char *narrow_name(const Narrow *w)
     return w->half ? "f16" : w->bits == 16 ? "bf16" : w->bits == 8 ? "8" : w->bits == 4 ? "4" : "2";
 }
 
-void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
-                  const char *a, const char *column, const char *y)
+static void print_call(Printer *p, const Override *o, const char *function, const char *rows,
+                       const char *columns)
 {
     const Narrow *w = o->narrow;
     access_note(p->arena, &p->printed.buffers, w->packed, ACCESS_READ);
     print_line(p,
-               "cameo_narrow_product(&cameo_narrow_%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, "
+               "%s(&cameo_narrow_%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, "
                "%d, %d, 0},",
-               narrow_name(w), rows, columns, (long long)w->k, (long long)w->block, w->zeros,
-               w->exact);
-    const char *from =
-        column ? str_printf(p->arena, " + %s * %lld", column, (long long)narrow_words(w)).at : "";
-    print_line(p, "    %s, %s, %s, b%u%s, %s, %s);", a, print_index_bare(p, o->am),
-               print_index_bare(p, o->ak), w->packed, from, y, print_index_bare(p, o->ym));
+               function, narrow_name(w), rows, columns, (long long)w->k, (long long)w->block,
+               w->zeros, w->exact);
+}
+
+// The panels from a column on; NULL: all.
+static const char *panels(Printer *p, const Narrow *w, const char *column)
+{
+    if (!column)
+        return str_printf(p->arena, "b%u", w->packed).at;
+    return str_printf(p->arena, "b%u + %s * %lld", w->packed, column, (long long)narrow_words(w))
+        .at;
+}
+
+void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
+                  const char *a, const char *column, const char *y)
+{
+    print_call(p, o, "cameo_narrow_product", rows, columns);
+    print_line(p, "    %s, %s, %s, %s, %s, %s);", a, print_index_bare(p, o->am),
+               print_index_bare(p, o->ak), panels(p, o->narrow, column), y,
+               print_index_bare(p, o->ym));
+}
+
+void narrow_print_packed(Printer *p, const Override *o, const char *rows, const char *columns,
+                         const char *column, const char *y)
+{
+    access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
+    print_call(p, o, "    cameo_narrow_columns", rows, columns);
+    print_line(p, "        b%u, %s, %s, %s);", o->block, panels(p, o->narrow, column), y,
+               print_index_bare(p, o->ym));
 }

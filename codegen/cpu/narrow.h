@@ -34,6 +34,9 @@ Narrow *narrow_pack_halves(Printer *p, const Override *o, Str *error);
 // a multiple of a panel's columns precedes; NULL: 0.
 void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
                   const char *a, const char *column, const char *y);
+// The same of rows that lie in o->block (cameo_gemm_pack_all).
+void narrow_print_packed(Printer *p, const Override *o, const char *rows, const char *columns,
+                         const char *column, const char *y);
 // Functions for these kinds: 1 for elements of 2 bits, 2 for 4, 4 for 8, 8 for bfloat16, 16 for
 // float16. After tiles_print.
 void narrow_tiles_print(Buf *out, uint32_t kinds);
