@@ -36,38 +36,12 @@ static void test(void *context, const Expr *e)
     s->plain &= known || scalar;
 }
 
-Curve *curve_find(Module *mod, const Expr *value, const Expr *inner,
-                  bool (*lies_as_y)(void *context, const Expr *load), void *context,
-                  const Expr **added)
-{
-    Index size = poly_const(mod->polys, LANES);
-    Curve *c = NEW(mod->arena, Curve);
-    c->y = buffer_new(mod, BUF_TEMP, STR("y"), DT_F32, 1, &size);
-    c->added = buffer_new(mod, BUF_TEMP, STR("added"), DT_F32, 1, &size);
-    c->at = loop_new(mod->polys, size);
-    Index at = poly_loop(mod->polys, c->at);
-    Search s = {.mod = mod, .inner = inner, .lies_as_y = lies_as_y, .context = context};
-    s.y = expr_load(mod, c->y, &at);
-    s.added = expr_load(mod, c->added, &at);
-    s.plain = true;
-    const ExprMap map = {&s, replace, NULL};
-    c->value = expr_map(mod, value, &map);
-    expr_walk(mod, c->value, test, &s);
-    *added = s.added_load;
-    c->adds = s.added_load != NULL;
-    return s.plain ? c : NULL;
-}
-
 // ---- functions of rows -------------------------------------------------------------------------
-
-// The function of y that rows have (runtime/cameo_silu.h): y by its sigmoid, that itself, and that
-// of -y.
-typedef enum Rows { ROWS_NONE, ROWS_SILU, ROWS_SIGMOID, ROWS_NEGATED } Rows;
 
 typedef struct Known {
     BufferId y;
     const Expr *load; // of y
-    Rows rows;
+    CurveRows rows;
     bool alone; // y is read by nothing else
 } Known;
 
@@ -83,7 +57,7 @@ static bool is_silu(const Known *s, const Expr *e)
     return false;
 }
 
-static Rows rows_of(const Known *s, const Expr *e)
+static CurveRows rows_of(const Known *s, const Expr *e)
 {
     if (e->dtype != DT_F32)
         return ROWS_NONE;
@@ -108,7 +82,7 @@ static const Expr *without_rows(void *context, const Expr *e)
         s->alone = false;
         return e;
     }
-    const Rows rows = rows_of(s, e);
+    const CurveRows rows = rows_of(s, e);
     if (!rows)
         return NULL;
     s->alone &= !s->rows || s->rows == rows;
@@ -116,24 +90,51 @@ static const Expr *without_rows(void *context, const Expr *e)
     return s->load;
 }
 
-// What c does to the results of a function of rows, where it is such a one of y and then a function
-// of these. Otherwise NULL; its element of y itself: nothing.
-static const Expr *behind_rows(Module *mod, const Curve *c, Rows *rows, bool *nothing)
+// Finds c->rows and c->rest: expressions are made, which is not done any more while text is
+// printed.
+static void find_rows(Module *mod, Curve *c)
 {
     Known s = {.y = c->y, .alone = true};
     expr_walk(mod, c->value, find_load, &s);
     const ExprMap map = {&s, without_rows, NULL};
     const Expr *rest = s.load ? expr_map(mod, c->value, &map) : NULL;
-    *nothing = rest == s.load;
-    *rows = s.rows;
-    return s.rows && s.alone ? rest : NULL;
+    if (!s.rows || !s.alone)
+        return;
+    c->rows = s.rows;
+    c->rest = rest == s.load ? NULL : rest;
 }
 
-// Is `rest`, what is done to a function's results, a sum with what lies as they do?
-static bool is_sum(const Curve *c, const Expr *rest)
+Curve *curve_find(Module *mod, const Expr *value, const Expr *inner,
+                  bool (*lies_as_y)(void *context, const Expr *load), void *context,
+                  const Expr **added)
 {
-    if (!rest || rest->kind != EX_BINARY || rest->op != B_ADD || rest->dtype != DT_F32 ||
-        rest->a->kind != EX_LOAD || rest->b->kind != EX_LOAD)
+    Index size = poly_const(mod->polys, LANES);
+    Curve *c = NEW(mod->arena, Curve);
+    c->y = buffer_new(mod, BUF_TEMP, STR("y"), DT_F32, 1, &size);
+    c->added = buffer_new(mod, BUF_TEMP, STR("added"), DT_F32, 1, &size);
+    c->at = loop_new(mod->polys, size);
+    Index at = poly_loop(mod->polys, c->at);
+    Search s = {.mod = mod, .inner = inner, .lies_as_y = lies_as_y, .context = context};
+    s.y = expr_load(mod, c->y, &at);
+    s.added = expr_load(mod, c->added, &at);
+    s.plain = true;
+    const ExprMap map = {&s, replace, NULL};
+    c->value = expr_map(mod, value, &map);
+    expr_walk(mod, c->value, test, &s);
+    *added = s.added_load;
+    c->adds = s.added_load != NULL;
+    if (!s.plain)
+        return NULL;
+    find_rows(mod, c);
+    return c;
+}
+
+// Is what is done to the results of SiLU a sum with what lies as they do?
+static bool is_sum(const Curve *c)
+{
+    const Expr *rest = c->rest;
+    if (c->rows != ROWS_SILU || !rest || rest->kind != EX_BINARY || rest->op != B_ADD ||
+        rest->dtype != DT_F32 || rest->a->kind != EX_LOAD || rest->b->kind != EX_LOAD)
         return false;
     const BufferId a = rest->a->buffer, b = rest->b->buffer;
     return (a == c->y && b == c->added) || (a == c->added && b == c->y);
@@ -176,27 +177,24 @@ void curve_print(Printer *p, const Curve *c, int link)
     p->out = &p->before;
     p->indent = 0;
     const char *name = curve_name(p, link);
-    Rows rows;
-    bool nothing;
-    const Expr *rest = behind_rows(p->mod, c, &rows, &nothing);
-    const bool sum = rows == ROWS_SILU && is_sum(c, rest), lanes = !rest || (!nothing && !sum);
+    const bool sum = is_sum(c), lanes = !c->rows || (c->rest && !sum);
     if (lanes)
-        print_lanes(p, c, rest ? rest : c->value, name);
+        print_lanes(p, c, c->rows ? c->rest : c->value, name);
     print_line(p,
                "static void %s(float *y, const float *added, int64_t rows, int64_t row, int64_t n)",
                name);
     print_line(p, "{");
     if (sum)
         print_line(p, "    cameo_silu_rows_with(y, added, rows, row, n);");
-    else if (rest)
-        print_line(p, "    cameo_%s_rows(y, rows, row, n);", names[rows]);
+    else if (c->rows)
+        print_line(p, "    cameo_%s_rows(y, rows, row, n);", names[c->rows]);
     if (lanes)
         print_line(p, "    cameo_curve_rows(%s_of, y, %s, rows, row, n);", name,
                    c->adds ? "added" : "NULL");
     print_line(p, "    (void)added;");
     print_line(p, "}");
     buf_char(p->out, '\n');
-    p->silus |= rest != NULL;
+    p->silus |= c->rows != ROWS_NONE;
     p->out = out;
     p->indent = indent;
     p->printed = printed;

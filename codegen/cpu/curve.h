@@ -5,13 +5,19 @@
 
 #include "codegen/cpu/conv.h"
 
+// The function of y that rows have (runtime/cameo_silu.h): y by its sigmoid, that itself, and that
+// of -y.
+typedef enum CurveRows { ROWS_NONE, ROWS_SILU, ROWS_SIGMOID, ROWS_NEGATED } CurveRows;
+
 // The function's text is that of one store: element `at` of y becomes `value`, which reads that
 // element and the one of `added` alone. Both are buffers that stand for its parameters.
 typedef struct Curve {
     const Expr *value;
     BufferId y, added;
     LoopId at;
-    bool adds; // value reads `added`
+    bool adds;        // value reads `added`
+    CurveRows rows;   // value is such a function of y, and then `rest` of its results
+    const Expr *rest; // NULL: these are value
 } Curve;
 
 // The function that `value` is of `inner`, a part of it, and of loads that lie as y does. NULL: it
