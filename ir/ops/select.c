@@ -2,6 +2,7 @@
 
 #include "ir/ops/common.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- NonMaxSuppression
@@ -43,6 +44,28 @@ static Box box_of(Lower *l, Tensor boxes, Index batch, Index i, bool center)
     return b;
 }
 
+enum { CHOSEN_ROWS = 5, CHOSEN_AREA = 4, CHOSEN_BLOCK = 64 };
+
+// Box i of `chosen`: a row for each number of a Box, so that those of neighbours are neighbours.
+static Box chosen_box(Lower *l, Tensor chosen, Index i)
+{
+    const Expr *row[CHOSEN_ROWS];
+    for (uint32_t k = 0; k < CHOSEN_ROWS; k++) {
+        Index at[2] = {ix(l, k), i};
+        row[k] = load(l, chosen, at);
+    }
+    return (Box){{row[0], row[1]}, {row[2], row[3]}, row[CHOSEN_AREA]};
+}
+
+static void put_chosen(Lower *l, Tensor chosen, Index i, const Box *b)
+{
+    const Expr *row[CHOSEN_ROWS] = {b->low[0], b->low[1], b->high[0], b->high[1], b->area};
+    for (uint32_t k = 0; k < CHOSEN_ROWS; k++) {
+        Index at[2] = {ix(l, k), i};
+        store(l, chosen, at, row[k]);
+    }
+}
+
 // Is the overlap of two boxes, as a part of their union, greater than the threshold?
 static const Expr *overlaps(Lower *l, const Box *a, const Box *b, const Expr *threshold)
 {
@@ -50,8 +73,8 @@ static const Expr *overlaps(Lower *l, const Box *a, const Box *b, const Expr *th
     for (uint32_t k = 0; k < 2; k++)
         side[k] =
             max_(l, z, sub(l, min_(l, a->high[k], b->high[k]), max_(l, a->low[k], b->low[k])));
-    const Expr *common = let(l, mul(l, side[0], side[1]));
-    const Expr *together = let(l, sub(l, add(l, a->area, b->area), common));
+    const Expr *common = mul(l, side[0], side[1]);
+    const Expr *together = sub(l, add(l, a->area, b->area), common);
     return and_(l, lt(l, z, together), lt(l, threshold, div_(l, common, together)));
 }
 
@@ -59,6 +82,7 @@ static const Expr *overlaps(Lower *l, const Box *a, const Box *b, const Expr *th
 // picked of all classes.
 typedef struct Picks {
     Tensor heap, keys, picked, count;
+    Tensor chosen; // boxes that were picked of a class
     bool center;
 } Picks;
 
@@ -140,6 +164,36 @@ static const Expr *heap_candidates(Lower *l, const Picks *p, Index batch, Index 
     return n;
 }
 
+// Makes a block of chosen boxes that overlap nothing, from place `first` on.
+static void clear_block(Lower *l, Tensor chosen, Index first)
+{
+    const Expr *nan = num(l, chosen.dtype, NAN);
+    const Box none = {{nan, nan}, {nan, nan}, nan};
+    put_chosen(l, chosen, ix_add(l, first, seq(l, ix(l, CHOSEN_BLOCK))), &none);
+    end(l);
+}
+
+// Does the candidate overlap one of the first `n` chosen boxes? They are looked at in blocks, whose
+// last one is filled with boxes that overlap none: that their areas are NaN fails each comparison.
+static const Expr *overlaps_chosen(Lower *l, const Picks *p, const Box *candidate, const Expr *n,
+                                   const Expr *iou)
+{
+    const Expr *size = int_(l, DT_I64, CHOSEN_BLOCK);
+    LocalId first = row(l, DT_I64, 0, NULL), hit = row(l, DT_I64, 0, NULL);
+    set(l, first, NULL, zero(l, DT_I64));
+    set(l, hit, NULL, zero(l, DT_I64));
+    while_(l, lt(l, add(l, get(l, first, NULL), get(l, hit, NULL)), n));
+    const Expr *from = let(l, get(l, first, NULL));
+    Index i = red(l, ix(l, CHOSEN_BLOCK));
+    Box chosen = chosen_box(l, p->chosen, ix_add(l, to_index(l, from), i));
+    const Expr *over = cast(l, DT_I32, overlaps(l, &chosen, candidate, iou));
+    const Expr *any = reduce(l, R_MAX, 1, &i, NULL, over);
+    set(l, hit, NULL, select_(l, lt(l, zero(l, DT_I32), any), n, zero(l, DT_I64)));
+    set(l, first, NULL, add(l, from, size));
+    end(l);
+    return lt(l, zero(l, DT_I64), get(l, hit, NULL));
+}
+
 // One class of one batch: the best boxes are taken but for those that overlap one taken before.
 static void select_boxes(Lower *l, const Picks *p, Index batch, Index class)
 {
@@ -149,8 +203,7 @@ static void select_boxes(Lower *l, const Picks *p, Index batch, Index class)
     const Expr *most = let(l, scalar_or(l, 2, DT_I64, 0)), *none = zero(l, DT_I64);
     const Expr *all = heap_candidates(l, p, batch, class),
                *start = let(l, load(l, p->count, zero_at));
-    LocalId taken = row(l, DT_I64, 0, NULL), left = row(l, DT_I64, 0, NULL),
-            other = row(l, DT_I64, 0, NULL);
+    LocalId taken = row(l, DT_I64, 0, NULL), left = row(l, DT_I64, 0, NULL);
     set(l, taken, NULL, none);
     set(l, left, NULL, all);
     while_(l, and_(l, lt(l, none, get(l, left, NULL)), lt(l, get(l, taken, NULL), most)));
@@ -159,16 +212,11 @@ static void select_boxes(Lower *l, const Picks *p, Index batch, Index class)
     set(l, left, NULL, rest);
     sift(l, p, none, rest, candidate_at(l, p, rest));
     Box candidate = box_of(l, boxes, batch, to_index(l, own), p->center);
-    set(l, other, NULL, none);
-    while_(l, lt(l, get(l, other, NULL), so_far)); // beyond so_far where one overlaps
-    const Expr *t = let(l, get(l, other, NULL));
-    Index from[2] = {to_index(l, add(l, start, t)), ix(l, 2)};
-    const Expr *before = let(l, load(l, p->picked, from));
-    Box chosen = box_of(l, boxes, batch, to_index(l, before), p->center);
-    const Expr *hit = overlaps(l, &chosen, &candidate, iou);
-    set(l, other, NULL, select_(l, hit, add(l, so_far, step), add(l, t, step)));
+    if_(l, eq(l, mod_(l, so_far, int_(l, DT_I64, CHOSEN_BLOCK)), none));
+    clear_block(l, p->chosen, to_index(l, so_far));
     end(l);
-    if_(l, eq(l, get(l, other, NULL), so_far));
+    if_(l, not_(l, overlaps_chosen(l, p, &candidate, so_far, iou)));
+    put_chosen(l, p->chosen, to_index(l, so_far), &candidate);
     Index row_ = to_index(l, add(l, start, so_far));
     const Expr *triple[3] = {from_index(l, batch, DT_I64), from_index(l, class, DT_I64), own};
     for (uint32_t c = 0; c < 3; c++) {
@@ -201,9 +249,14 @@ static void lower_nms(Lower *l)
                   "NonMaxSuppression: an operand is empty");
     Index all[2] = {ix_product(l, 3, scores.dims), ix(l, 3)};
     Tensor picked = temp(l, "picked", DT_I64, 2, all), count = temp(l, "count", DT_I64, 1, one_dim);
-    Picks p = {temp(l, "heap", DT_I64, 1, boxes.dims + 1),
-               temp(l, "keys", scores.dtype, 1, boxes.dims + 1), picked, count,
-               node_int(l->n, "center_point_box", 0) != 0};
+    Index nblocks = ix_div(l, ix_addc(l, boxes.dims[1], CHOSEN_BLOCK - 1), ix(l, CHOSEN_BLOCK));
+    Index blocks[2] = {ix(l, CHOSEN_ROWS), ix_scale(l, nblocks, CHOSEN_BLOCK)};
+    Picks p = {.heap = temp(l, "heap", DT_I64, 1, boxes.dims + 1),
+               .keys = temp(l, "keys", scores.dtype, 1, boxes.dims + 1),
+               .picked = picked,
+               .count = count,
+               .chosen = temp(l, "chosen", boxes.dtype, 2, blocks),
+               .center = node_int(l->n, "center_point_box", 0) != 0};
     kernel(l, "non_max_suppression");
     store(l, count, zero_at, zero(l, DT_I64));
     Index batch = seq(l, scores.dims[0]), class = seq(l, scores.dims[1]);
