@@ -9,6 +9,9 @@
 //
 //     y = sum over c and t of w[c][t] * x[c][d * t]  ==  sum over k of w[k] * x[k]
 //
+// So do the first dims of a plane whose places the only window there sees, each once, where others
+// follow in which it moves: the last images of a video leave a convolution of two dims.
+//
 // in:  inferred types, sorted nodes, constants folded.   out: the same.
 
 #include "ir/builder.h"
@@ -20,14 +23,16 @@
 enum { MOST_DIMS = 3 };
 
 typedef struct Window {
-    uint32_t rank; // of the plane
-    uint32_t w;    // which input are the weights
+    uint32_t rank;                           // of the plane
+    uint32_t w;                              // which input are the weights
     int64_t low[MOST_DIMS], high[MOST_DIMS]; // taps that see x
-    int64_t size[MOST_DIMS], pads[2 * MOST_DIMS], dilation[MOST_DIMS];
+    int64_t size[MOST_DIMS], pads[2 * MOST_DIMS];
+    int64_t stride[MOST_DIMS], dilation[MOST_DIMS];
     int64_t in[MOST_DIMS];   // places of x
     int64_t ends[MOST_DIMS]; // behind the last one that the first window sees
     bool crops;              // some taps see none
     bool single;             // one window of several taps, all of which see x
+    uint32_t joins;          // else the first dims that become channels; 0: none
 } Window;
 
 typedef struct Crop {
@@ -90,11 +95,24 @@ static bool read_dim(const Node *n, Window *w, uint32_t i, int64_t in, int64_t o
         *end -= dilation;
     w->high[i] = w->low[i] + taps;
     w->in[i] = in;
+    w->stride[i] = stride;
     w->dilation[i] = dilation;
     w->ends[i] = (taps - 1) * dilation + 1;
     w->crops = w->crops || taps < w->size[i];
-    w->single = w->single && out == 1 && *begin == 0 && w->ends[i] <= in;
+    const bool once = out == 1 && *begin == 0;
+    w->single = w->single && once && w->ends[i] <= in;
+    if (w->joins == i && once && dilation == 1 && taps == in)
+        w->joins++;
     return true;
+}
+
+// Taps of the first `n` dims.
+static int64_t seen(const Window *w, uint32_t n)
+{
+    int64_t taps = 1;
+    for (uint32_t i = 0; i < n; i++)
+        taps *= w->high[i] - w->low[i];
+    return taps;
 }
 
 static bool read_window(const Model *m, const Node *n, Window *w)
@@ -110,18 +128,18 @@ static bool read_window(const Model *m, const Node *n, Window *w)
         y->rank != (int32_t)t->rank)
         return false;
     w->rank = t->rank - 2;
-    int64_t taps = 1;
     for (uint32_t i = 0; i < w->rank; i++) {
         int64_t in, out;
         w->size[i] = t->dims[2 + i];
         if (!poly_is_const(x->dims[2 + i], &in) || !poly_is_const(y->dims[2 + i], &out) ||
             !read_dim(n, w, i, in, out))
             return false;
-        taps *= w->high[i] - w->low[i];
     }
     // Planes by their own windows stay what they are.
-    w->single = w->single && taps > 1 && t->dims[1] > 1;
-    return w->crops || w->single;
+    w->single = w->single && seen(w, w->rank) > 1 && t->dims[1] > 1;
+    if (w->single || seen(w, w->joins) == 1 || t->dims[1] == 1)
+        w->joins = 0;
+    return w->crops || w->single || w->joins;
 }
 
 // Weights that others read too would be stored twice.
@@ -191,8 +209,7 @@ static ValueId integers(Crop *c, NodeId id, const char *what, uint32_t n, const 
 // Puts a node of one operand before `id`, which reads it instead of its first operand.
 static void put_before(Crop *c, NodeId id, const char *op, const ValueId *in, uint32_t n)
 {
-    const NodeId made =
-        builder_node(&c->builder, node_at(c->m, id)->graph, id, op, in, n);
+    const NodeId made = builder_node(&c->builder, node_at(c->m, id)->graph, id, op, in, n);
     graph_insert_before(c->m, id, made);
     node_at(c->m, id)->in[0] = node_at(c->m, made)->out[0];
 }
@@ -208,33 +225,42 @@ static void put_slice(Crop *c, NodeId id, const Window *w)
     }
     if (all)
         return;
-    const ValueId in[] = {
-        node_at(c->m, id)->in[0], integers(c, id, "starts", w->rank, zeros),
-        integers(c, id, "ends", w->rank, w->ends), integers(c, id, "axes", w->rank, axes),
-        integers(c, id, "steps", w->rank, w->dilation)};
+    const ValueId in[] = {node_at(c->m, id)->in[0], integers(c, id, "starts", w->rank, zeros),
+                          integers(c, id, "ends", w->rank, w->ends),
+                          integers(c, id, "axes", w->rank, axes),
+                          integers(c, id, "steps", w->rank, w->dilation)};
     put_before(c, id, "Slice", in, 5);
 }
 
-static void flatten(Crop *c, NodeId id, const Window *w)
+// Makes the first `n` dims channels.
+static void flatten(Crop *c, NodeId id, const Window *w, uint32_t n)
 {
     Model *m = c->m;
     const TensorData *t = value_at(m, node_at(m, id)->in[w->w])->constant;
-    int64_t dims[2 + MOST_DIMS] = {t->dims[0], t->dims[1], 1, 1, 1}, ones[] = {1, 1, 1, 1, 1};
-    int64_t shape[2 + MOST_DIMS] = {0, -1, 1, 1, 1}, zeros[2 * MOST_DIMS] = {0};
-    for (uint32_t i = 0; i < w->rank; i++)
-        dims[1] *= w->high[i] - w->low[i];
+    int64_t dims[2 + MOST_DIMS] = {t->dims[0], t->dims[1] * seen(w, n), 1, 1, 1};
+    int64_t shape[2 + MOST_DIMS] = {0, -1, 1, 1, 1}, pads[2 * MOST_DIMS] = {0};
+    int64_t strides[] = {1, 1, 1, 1, 1}, dilations[] = {1, 1, 1, 1, 1};
+    for (uint32_t i = n; i < w->rank; i++) {
+        dims[2 + i] = w->high[i] - w->low[i];
+        shape[2 + i] = w->in[i];
+        strides[i] = w->stride[i];
+        dilations[i] = w->dilation[i];
+        pads[i] = w->pads[i];
+        pads[w->rank + i] = w->pads[w->rank + i];
+    }
     Str error;
     const void *elements = tensor_elements(m, (TensorData *)(uintptr_t)t, &error);
     if (!elements)
         return;
-    put_slice(c, id, w);
+    if (n == w->rank)
+        put_slice(c, id, w);
     const ValueId in[] = {node_at(m, id)->in[0], integers(c, id, "shape", 2 + w->rank, shape)};
     put_before(c, id, "Reshape", in, 2);
     replace_weights(c, id, w, "flat",
                     tensor_around(m->arena, t->dtype, 2 + w->rank, dims, elements));
-    node_set_ints(m, id, "pads", 2 * w->rank, zeros);
-    node_set_ints(m, id, "strides", w->rank, ones);
-    node_set_ints(m, id, "dilations", w->rank, ones);
+    node_set_ints(m, id, "pads", 2 * w->rank, pads);
+    node_set_ints(m, id, "strides", w->rank, strides);
+    node_set_ints(m, id, "dilations", w->rank, dilations);
 }
 
 static void rewrite(Crop *c, NodeId id)
@@ -244,16 +270,15 @@ static void rewrite(Crop *c, NodeId id)
     if (!read_window(m, node_at(m, id), &w))
         return;
     if (w.crops) {
-        TensorData *from =
-            (TensorData *)(uintptr_t)value_at(m, node_at(m, id)->in[w.w])->constant;
+        TensorData *from = (TensorData *)(uintptr_t)value_at(m, node_at(m, id)->in[w.w])->constant;
         TensorData *t = cropped(c, from, &w);
         if (!t)
             return;
         replace_weights(c, id, &w, "seen", t);
         node_set_ints(m, id, "pads", 2 * w.rank, w.pads);
     }
-    if (w.single)
-        flatten(c, id, &w);
+    if (w.single || w.joins)
+        flatten(c, id, &w, w.single ? w.rank : w.joins);
 }
 
 bool pass_crop_windows(Model *m, PassContext *context)
