@@ -47,7 +47,8 @@ typedef struct Match {
     bool guarded;
     Bytes *bytes; // what the factors are, if bytes
     const Widened *widened;
-    bool half, images; // the factors must be of bfloat16; n begins with what numbers images
+    // The factors must be of bfloat16; n begins with what numbers images; n are two dims at most.
+    bool half, images, planes;
     Conv c;
 } Match;
 
@@ -169,9 +170,9 @@ static bool plain_loops(Match *m)
 static bool choose_n(Match *m)
 {
     LoopId found[CONV_SPACE];
-    uint32_t n = 0;
+    uint32_t n = 0, most = m->planes ? 2 : CONV_SPACE;
     Index next = poly_const(m->polys, 1);
-    for (uint32_t i = m->nloops; i > 0 && n < CONV_SPACE; i--) {
+    for (uint32_t i = m->nloops; i > 0 && n < most; i--) {
         LoopId v = m->loops[i - 1]->var;
         if (factor(m, m->ly, v) != next || !poly_equals(factor(m, m->lw, v), 0) ||
             poly_equals(factor(m, m->lx, v), 0))
@@ -342,19 +343,6 @@ static void choose_m(Match *m)
     }
 }
 
-// A window of one place that moves by s sees every s-th element of x, as one that moves by one.
-static void skip_between(Match *m)
-{
-    Conv *c = &m->c;
-    for (uint32_t i = 0; i < c->rank && !c->depthwise; i++)
-        if (c->stride[i] > 1 && poly_equals(c->taps[i], 1) && poly_equals(c->pad[i], 0)) {
-            Index s = poly_const(m->polys, c->stride[i]);
-            c->step[i] = poly_mul(m->polys, c->step[i], s);
-            c->in[i] = poly_ceildiv(m->polys, c->in[i], s);
-            c->stride[i] = 1;
-        }
-}
-
 static bool choose_roles(Match *m)
 {
     Conv *c = &m->c;
@@ -379,7 +367,7 @@ static bool choose_roles(Match *m)
     uint32_t last = c->rank - 1;
     c->depthwise = poly_equals(c->rows, 1) && poly_equals(c->channels, 1) && taps <= TAPS &&
                    c->stride[last] <= PHASES;
-    skip_between(m);
+    conv_skip_between(m->polys, c);
     c->copy = m->guarded || c->depthwise || c->stride[last] != 1 || !poly_equals(c->step[last], 1);
     return !c->depthwise || !m->places || m->places >= LEAST_PLANE;
 }
@@ -731,8 +719,7 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     c->shared = made ? scratch(m, made) : c->shared;
     if (c->tile || c->depthwise || c->split)
         return;
-    const int64_t plain = conv_panel_size();
-    const int64_t sevens = c->sevens ? strassen_panel(w->k.size) : 0;
+    const int64_t plain = conv_panel_size(), sevens = c->sevens ? strassen_panel(w->k.size) : 0;
     c->panel = scratch(m, poly_const(m->polys, sevens > plain ? sevens : plain));
     // Pairs of panels are seven quarters of what they are made of.
     Index shared = conv_shared_size(m->polys, c, w->rows, w->k.size * (c->sevens ? 2 : 1));
@@ -757,6 +744,18 @@ static void join_images(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
     }
 }
 
+// The same for each of several planes, where tiles of Winograd's are less work then.
+static void part_planes(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
+{
+    Match one = {.p = m->p, .mod = m->mod, .polys = m->polys, .planes = true};
+    Panels v;
+    if (m->c.rank == CONV_SPACE && !m->c.image && find_sum(&one, k) && choose_roles(&one) &&
+        read_panels(&one, &v) && conv_planes_worth(&one.c, &m->c, how, v.rows, v.k.size)) {
+        *m = one;
+        *w = v;
+    }
+}
+
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
 {
     Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .widened = how->widened};
@@ -772,6 +771,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     }
     Finish finish;
     join_images(&m, &w, k, how);
+    part_planes(&m, &w, k, how);
     choose_form(&m, &w, how);
     choose_finish(&m, &w, how, &finish);
     bool packed = !m.c.depthwise ? pack_weights(&m, &w, &finish, error)

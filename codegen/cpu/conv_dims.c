@@ -172,8 +172,7 @@ static bool cut_by_factor(Cut *s, const Conv *c, ConvDims *d, uint32_t dim, Loop
         Index at = poly_const(s->polys, 0);
         for (uint32_t i = 0; i < s->nvars; i++)
             if (factor_of(s->p, d->at[dim], s->vars[i], &f) && !term_quotient(s, f, size))
-                at = poly_add(s->polys, at,
-                              poly_mul(s->polys, f, poly_loop(s->polys, s->vars[i])));
+                at = poly_add(s->polys, at, poly_mul(s->polys, f, poly_loop(s->polys, s->vars[i])));
         if (conv_holds(at, n) && !is_joined(s, c, at, n) && cut_at(s, d, dim, at, size))
             return true;
     }
@@ -204,4 +203,15 @@ bool conv_dims(Printer *p, const Conv *c, const Expr *guard, uint32_t nvars, con
             break;
         }
     return true;
+}
+
+void conv_skip_between(Polys *polys, Conv *c)
+{
+    for (uint32_t i = 0; i < c->rank && !c->depthwise; i++)
+        if (c->stride[i] > 1 && poly_equals(c->taps[i], 1) && poly_equals(c->pad[i], 0)) {
+            Index s = poly_const(polys, c->stride[i]);
+            c->step[i] = poly_mul(polys, c->step[i], s);
+            c->in[i] = poly_ceildiv(polys, c->in[i], s);
+            c->stride[i] = 1;
+        }
 }

@@ -19,6 +19,9 @@ typedef struct ConvDims {
 bool conv_dims(Printer *p, const Conv *c, const Expr *guard, uint32_t nvars, const LoopId *vars,
                ConvDims *d);
 
+// A window of one place that moves by s sees every s-th element of x, as one that moves by one.
+void conv_skip_between(Polys *polys, Conv *c);
+
 // Is the variable in the index?
 bool conv_holds(Index i, LoopId v);
 

@@ -49,14 +49,30 @@ bool conv_images_worth(Polys *polys, const Conv *one, const Conv *all, const Con
     return images > 1 && n > 0 && n > places / TILE_COLUMNS;
 }
 
+bool conv_planes_worth(const Conv *one, const Conv *all, const ConvChoice *how, int64_t rows,
+                       int64_t k)
+{
+    int64_t size[CONV_SPACE];
+    Conv alone = *one;
+    if (how->cpu->terms > 0 || how->shadow)
+        return false;
+    winograd_choose(&alone, how);
+    for (uint32_t i = 0; i < all->rank; i++)
+        if (!poly_is_const(all->out[i], &size[i]))
+            return alone.tile != 0;
+    const double places = (double)size[1] * (double)size[2];
+    return alone.tile &&
+           alone.cost[alone.tile / 2] * (double)size[0] <
+               WORTH * cost_of(how->cpu, (double)rows, (double)k, places * (double)size[0]);
+}
+
 void conv_images_print(Printer *p, const Conv *c, const char *y)
 {
     Polys *polys = p->mod->polys;
     Index places = poly_const(polys, 1);
     for (uint32_t i = 1; i < c->rank; i++)
         places = poly_mul(polys, places, c->out[i]);
-    print_line(p,
-               "cameo_conv_spread(%s, %s, m0, m1, n0, n1, %s, %s, %s, %s, %s, %s, %s);",
+    print_line(p, "cameo_conv_spread(%s, %s, m0, m1, n0, n1, %s, %s, %s, %s, %s, %s, %s);",
                conv_buffer(p, c->sums), print_index_bare(p, conv_places(polys, c)),
                print_index_bare(p, places), print_index_bare(p, c->image),
                print_index_bare(p, c->row), conv_added(p, c), conv_number(p, c->low),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """winograd.py CAMEO [--programs N] [--nodes N] [--seed S]: convolutions by tiles agree with float64.
 
-Convolutions of 3 x 3 windows that move by one or two, of 5 x 5, and of 3 or 5 places in a line, of random sizes, borders, channels, groups and batches, several in each program. The expected
+Convolutions of 3 x 3 windows that move by one or two, of 5 x 5, and of 3 or 5 places in a line, of random sizes, borders, channels, groups and batches, of one plane or several, several in each program. The expected
 results are computed by NumPy in float64 from the definition. What is compared is the rms of the difference over the rms of
 the result, with what `compile --report json` says of each convolution, and the greatest difference with thirty times as much.
 Programs take turns in the size of tiles, the target, fixed and open sizes, the C compiler and the address sanitizer.
@@ -26,6 +26,15 @@ def exact(x, w, bias, pads, group, step):
     weights = w.astype(np.float64).reshape(group, -1, c // group, *window)
     y = np.einsum("ngchvrs,gkcrs->ngkhv", views, weights, optimize=True).reshape(n, -1, h, v)
     return y if bias is None else y + bias.astype(np.float64).reshape(1, -1, 1, 1)
+
+
+def exact_planes(x, w, bias, pads, group, step):
+    """Each plane of x by itself, where it has planes along a third dim, along which windows are one place."""
+    if x.ndim == 4:
+        return exact(x, w, bias, pads, group, step)
+    n, c, d, *size = x.shape
+    y = exact(x.transpose(0, 2, 1, 3, 4).reshape(n * d, c, *size), w[:, :, 0], bias, pads, group, step)
+    return y.reshape(n, d, *y.shape[1:]).transpose(0, 2, 1, 3, 4)
 
 
 class Net(programs.Network):
@@ -62,6 +71,9 @@ class Net(programs.Network):
         step = self.one_of(1, 2) if window == 3 else 1
         if step == 2 and self.random.integers(2):
             size = [max(n, 12) for n in size]
+        if self.random.integers(3) == 0:
+            size, window = [self.one_of(1, 2, 3, 5), *(n // 2 + low[d] for d, n in enumerate(size))], (1, window, window)
+            return self.node(group, inside, outside, size, window, pads, 0, step)
         self.node(group, inside, outside, size, (window, window), pads, 0, step)
 
     def line(self, group, inside, outside):
@@ -81,11 +93,13 @@ class Net(programs.Network):
         w *= np.float32((w[0].size) ** -0.5)
         bias = self.normal(group * outside) if self.random.integers(2) else None
         flat = one and self.random.integers(2)
-        want, out = exact(x, w, bias, pads, group, step), f"v{i}"
+        want, out = exact_planes(x, w, bias, pads, group, step), f"v{i}"
         if flat:
             x, w, want, pads = x.squeeze(one), w.squeeze(one), want.squeeze(one), [p for d, p in enumerate(pads) if d % 2 != one - 2]
         names = [self.weight(w)] + ([self.weight(bias)] if bias is not None else [])
         steps = {"strides": [step, step]} if step > 1 else {}
+        if len(size) == 3:
+            pads, steps = [0, *pads[:2], 0, *pads[2:]], {"strides": [1, step, step]}
         self.nodes.append(helper.make_node("Conv", [f"x{i}", *names], [f"v{i}"], pads=pads, group=group, **steps))
         kind = self.random.integers(4)
         if kind == 1:
