@@ -190,6 +190,14 @@ bool node_ints(const Node *n, const char *name, const int64_t **at, uint32_t *le
     return a || d;
 }
 
+int64_t node_ints_item(const Node *n, const char *name, uint32_t count, uint32_t i,
+                       int64_t otherwise)
+{
+    const int64_t *at;
+    uint32_t len;
+    return node_ints(n, name, &at, &len) && len == count ? at[i] : otherwise;
+}
+
 bool node_floats(const Node *n, const char *name, const float **at, uint32_t *len)
 {
     const Attr *a = attr_find(n, name);

@@ -128,6 +128,9 @@ double node_float(const Node *n, const char *name, double otherwise);
 Str node_str(const Node *n, const char *name, const char *otherwise);
 // An INTS attribute; false if absent without default.
 bool node_ints(const Node *n, const char *name, const int64_t **at, uint32_t *len);
+// Number `i` of an attribute of `count` integers; `otherwise` where it is not one of as many.
+int64_t node_ints_item(const Node *n, const char *name, uint32_t count, uint32_t i,
+                       int64_t otherwise);
 bool node_floats(const Node *n, const char *name, const float **at, uint32_t *len);
 GraphId node_graph(const Node *n, const char *name); // 0 if absent
 

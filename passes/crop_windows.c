@@ -43,15 +43,6 @@ typedef struct Crop {
     Builder builder;
 } Crop;
 
-// Number `i` of an attribute of as many integers; `otherwise` where it has none.
-static int64_t number(const Node *n, const char *name, uint32_t count, uint32_t i,
-                      int64_t otherwise)
-{
-    const int64_t *at;
-    uint32_t len;
-    return node_ints(n, name, &at, &len) && len == count ? at[i] : otherwise;
-}
-
 // The border at both ends of dim i. Spec: Conv, auto_pad.
 static bool read_pads(const Node *n, Window *w, uint32_t i, int64_t in, int64_t out, int64_t stride,
                       int64_t dilation)
@@ -60,8 +51,8 @@ static bool read_pads(const Node *n, Window *w, uint32_t i, int64_t in, int64_t 
     const bool upper = str_is(how, "SAME_UPPER");
     int64_t *begin = &w->pads[i], *end = &w->pads[w->rank + i];
     if (str_is(how, "NOTSET")) {
-        *begin = number(n, "pads", 2 * w->rank, i, 0);
-        *end = number(n, "pads", 2 * w->rank, w->rank + i, 0);
+        *begin = node_ints_item(n, "pads", 2 * w->rank, i, 0);
+        *end = node_ints_item(n, "pads", 2 * w->rank, w->rank + i, 0);
         return true;
     }
     if (!upper && !str_is(how, "SAME_LOWER"))
@@ -75,8 +66,8 @@ static bool read_pads(const Node *n, Window *w, uint32_t i, int64_t in, int64_t 
 // Sets the taps of dim i that see some place of x; no border becomes negative.
 static bool read_dim(const Node *n, Window *w, uint32_t i, int64_t in, int64_t out)
 {
-    const int64_t stride = number(n, "strides", w->rank, i, 1);
-    const int64_t dilation = number(n, "dilations", w->rank, i, 1);
+    const int64_t stride = node_ints_item(n, "strides", w->rank, i, 1);
+    const int64_t dilation = node_ints_item(n, "dilations", w->rank, i, 1);
     const int64_t most = (int64_t)1 << 20; // so that no product of these is too large
     if (in < 1 || out < 1 || stride < 1 || dilation < 1 || w->size[i] < 1 || in > most ||
         out > most || stride > most || dilation > most || w->size[i] > most ||

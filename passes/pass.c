@@ -91,9 +91,9 @@ bool pass_run_needed(const Pass *p, Model *m, PassContext *c)
 static const char *const pipeline[] = {"inline_functions", "sort_nodes",     "bind_gradients",
                                        "sort_nodes",       "eliminate_dead", "infer",
                                        "integer_products", "eliminate_dead", "fold_constants",
-                                       "join_scales",      "crop_windows",   "join_squares",
-                                       "join_siblings",    "split_pools",    "sink_if",
-                                       "eliminate_dead"};
+                                       "join_scales",      "crop_windows",   "stack_planes",
+                                       "join_squares",     "join_siblings",  "split_pools",
+                                       "sink_if",          "eliminate_dead"};
 enum { NPIPELINE = sizeof pipeline / sizeof *pipeline };
 
 bool pass_pipeline(Model *m, PassContext *c)
