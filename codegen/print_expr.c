@@ -340,6 +340,8 @@ const char *print_binary_op(Printer *p, BinaryOp op, DType t, const char *a, con
         return text(p, "cameo_%s_f64x2(%s, %s)", pair_word(op), a, b);
     if (op == B_ADD || op == B_SUB || op == B_MUL || op == B_DIV)
         return text(p, "(%s %s %s)", a, op == B_DIV ? "/" : name, b);
+    if (op == B_FMOD && p->dialect->rows)
+        return text(p, "cameo_fmod_%s(%s, %s)", dtype_suffix(t), a, b);
     if (op == B_POW || op == B_FMOD || op == B_ATAN2)
         return text(p, "%s%s(%s, %s)", name, t == DT_F32 ? "f" : "", a, b);
     return text(p, "cameo_%s_%s(%s, %s)", name, dtype_suffix(t), a, b);

@@ -360,6 +360,18 @@ CAMEO_FN double cameo_clip_f64(double x, double low, double high)
     return high < x ? high : y;
 }
 
+/* The sign of the dividend. Exact: of quotients that float64 holds to an integer, rounded up. */
+CAMEO_FN float cameo_fmod_f32(float a, float b)
+{
+    const double x = fabs((double)a), y = fabs((double)b), q = trunc(x / y), r = x - q * y;
+    return q < 0x1p29 && y < INFINITY ? copysignf((float)(r < 0 ? r + y : r), a) : fmodf(a, b);
+}
+CAMEO_FN double cameo_fmod_f64(double a, double b)
+{
+    const double x = fabs(a), y = fabs(b), q = trunc(x / y), r = fma(-q, y, x);
+    return q < 0x1p52 && y < INFINITY ? copysign(r < 0 ? r + y : r, a) : fmod(a, b);
+}
+
 /* The sign of the divisor. */
 CAMEO_FN float cameo_mod_f32(float a, float b)
 {
