@@ -1,7 +1,7 @@
 // Signals: windows, DFT, STFT, MelWeightMatrix. Transforms of a known length are fast ones
-// (ir/ops/fourier.h), others the defining sums, where the angle of a term is taken from
-// (k * n) mod N, an exact integer. Both are taken in float64: where terms cancel, float32 leaves
-// 5e-5 in bins that are 0.
+// (ir/ops/fourier.h), others the defining sums, where the turn of a term is that of (k * n) mod N,
+// an exact integer; a DFT has tables of all N turns. Both are taken in float64: where terms cancel,
+// float32 leaves 5e-5 in bins that are 0.
 
 #include "ir/ops/fourier.h"
 
@@ -77,7 +77,8 @@ typedef struct Dft {
     bool inverse, onesided, axis_known;
     Parts parts;
     uint32_t axis;
-    Index length; // NULL: not settled by an input
+    Index length;          // NULL: not settled by an input
+    Tensor cosines, sines; // of a length that is not known
 } Dft;
 
 // false: an axis that does not fit. An axis that is data leaves axis_known false.
@@ -192,6 +193,20 @@ static const Expr *imaginary_at(Lower *l, Tensor x, Parts parts, const Index *pl
     return parts == PARTS_OPEN ? select_(l, index_lt(l, ix(l, 1), dim), im, zero(l, t)) : im;
 }
 
+// Cosines and sines of the `length` parts of a turn.
+static void turns_of(Lower *l, Index length, Tensor *cosines, Tensor *sines)
+{
+    *cosines = temp(l, "cosines", DT_F64, 1, &length);
+    *sines = temp(l, "sines", DT_F64, 1, &length);
+    kernel(l, "turns");
+    Index i = par(l, length);
+    const Expr *part = mul(l, from_index(l, i, DT_F64), num(l, DT_F64, 2 * pi));
+    const Expr *angle = let(l, div_(l, part, from_index(l, length, DT_F64)));
+    store(l, *cosines, &i, unary(l, U_COS, angle));
+    store(l, *sines, &i, unary(l, U_SIN, angle));
+    kernel_end(l);
+}
+
 // The sum of one output value: part 0 is the real one. at: the place in x but for dim `axis`.
 static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, const Index *o,
                            Index length, Index given, bool imaginary)
@@ -204,9 +219,8 @@ static const Expr *dft_sum(Lower *l, const Dft *d, Tensor x, const Expr *axis, c
         at[k] = pick(l, axis, k, n, o[k]);
         bin = ix_add(l, bin, pick(l, axis, k, o[k], zero_ix));
     }
-    const Expr *turn = from_index(l, ix_mod(l, ix_mul(l, bin, n), length), t);
-    const Expr *angle = div_(l, mul(l, turn, num(l, t, 2 * pi)), from_index(l, length, t));
-    const Expr *c = unary(l, U_COS, angle), *sn = unary(l, U_SIN, angle);
+    Index turn = ix_mod(l, ix_mul(l, bin, n), length);
+    const Expr *c = load(l, d->cosines, &turn), *sn = load(l, d->sines, &turn);
     if (!d->inverse)
         sn = neg(l, sn);
     at[last] = zero_ix;
@@ -326,6 +340,7 @@ static void lower_dft(Lower *l)
         dft_of_length(l, &d, x, y, known, given);
         return;
     }
+    turns_of(l, length, &d.cosines, &d.sines);
     for (uint32_t part = 0; part < (d.inverse && d.onesided ? 1u : 2u); part++) {
         Tensor half = y;
         half.rank--;
