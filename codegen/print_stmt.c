@@ -270,8 +270,8 @@ void print_accumulate(Printer *p, const Expr *e, const char *acc)
     case R_ADD:
     case R_MUL:
         if (small)
-            print_line(p, "%s = cameo_cast_f32_%s(cameo_cast_%s_f32(%s) + cameo_cast_%s_f32(%s));",
-                       acc, small, small, acc, small, v);
+            print_line(p, "%s = cameo_cast_f32_%s(cameo_cast_%s_f32(%s) %s cameo_cast_%s_f32(%s));",
+                       acc, small, small, acc, e->op == R_ADD ? "+" : "*", small, v);
         else if (real)
             print_line(p, "%s %s= %s;", acc, e->op == R_ADD ? "+" : "*", v);
         else

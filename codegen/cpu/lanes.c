@@ -1,6 +1,6 @@
-// A sum, maximum or minimum along neighbouring elements is taken in a fixed number of lanes, which
-// are joined at the end: compilers make a vector of the lanes. The order is the same on every
-// machine and in every run.
+// A sum, product, maximum or minimum along neighbouring elements is taken in a fixed number of
+// lanes, which are joined at the end: compilers make a vector of the lanes. The order is the same
+// on every machine and in every run.
 //
 // A maximum is NaN where one element is. The lanes take the greatest of the numbers, which is one
 // instruction, and beside them it is noted whether there was a NaN.
@@ -67,11 +67,16 @@ static bool is_greatest(const Expr *e)
     return e->op == R_MAX || e->op == R_ARGMAX;
 }
 
+static bool is_extreme(const Expr *e)
+{
+    return e->op != R_ADD && e->op != R_MUL;
+}
+
 static bool joins(Printer *p, const Expr *e)
 {
     DType t = e->b->dtype;
     bool real = t == DT_F32 || t == DT_F64;
-    bool known = e->op == R_ADD || e->op == R_MAX || e->op == R_MIN ||
+    bool known = !is_extreme(e) || e->op == R_MAX || e->op == R_MIN ||
                  (is_place(e) && e->b->kind == EX_LOAD);
     return p->dialect->rows && real && known && !e->a && e->rank > 0 && e->rank <= MAX_LOOPS &&
            !holds_reduce(p, e->b);
@@ -107,7 +112,7 @@ static void part_vars(Printer *p, const Expr *e, uint32_t joined)
 // acc = op(acc, v) of a lane; for extremes, odd |= v is NaN.
 static void print_lane(Printer *p, const Expr *e, const char *acc, const char *odd)
 {
-    if (e->op == R_ADD) {
+    if (!is_extreme(e)) {
         print_accumulate(p, e, acc);
         return;
     }
@@ -149,7 +154,7 @@ static void print_whole(Printer *p, const Expr *e, uint32_t t)
 {
     LoopId v = e->vars[e->rank - 1];
     int64_t fixed;
-    if (e->op == R_ADD && poly_is_const(print_extent(p, v), &fixed)) {
+    if (!is_extreme(e) && poly_is_const(print_extent(p, v), &fixed)) {
         print_elements(p, e, t, str_printf(p->arena, "from%u", t).at,
                        str_printf(p->arena, "from%u + %d", t, LANES).at);
         return;
@@ -168,7 +173,7 @@ static void print_whole(Printer *p, const Expr *e, uint32_t t)
 static void print_begin(Printer *p, const Expr *e, uint32_t t)
 {
     print_line(p, "%s lane%u[%d];", type_of_value(p, e->b->dtype), t, LANES);
-    if (e->op != R_ADD)
+    if (is_extreme(e))
         print_line(p, "int odd%u[%d] = {0};", t, LANES);
     print_line(p, "for (int l = 0; l < %d; l++)", LANES);
     if (is_place(e))
@@ -202,11 +207,17 @@ static void print_joined(Printer *p, const Expr *e, uint32_t t)
     const char *type = dtype_suffix(e->dtype);
     if (is_place(e))
         return;
-    if (e->op == R_ADD)
+    if (e->op == R_ADD) {
         print_line(p, "t%u = cameo_lanes_add_%s(lane%u);", t, type, t);
-    else
+    } else if (e->op == R_MUL) {
+        print_line(p, "for (int half = %d; half > 0; half /= 2)", LANES / 2);
+        print_line(p, "    for (int l = 0; l < half; l++)");
+        print_line(p, "        lane%u[l] *= lane%u[l + half];", t, t);
+        print_line(p, "t%u = lane%u[0];", t, t);
+    } else {
         print_line(p, "t%u = cameo_lanes_%s_%s(lane%u, odd%u);", t, e->op == R_MAX ? "max" : "min",
                    type, t, t);
+    }
 }
 
 // Neighbours that are only read, of an open number or few enough for registers
@@ -218,7 +229,7 @@ static bool is_short(Printer *p, const Expr *e)
     const LoopId v = e->vars[e->rank - 1];
     int64_t n;
     Index by;
-    if (!b || b->dtype != DT_F32 ||
+    if (!b || b->dtype != DT_F32 || e->op == R_MUL ||
         !factor_of(p, linear_index(p, b->rank, b->dims, e->b->at), v, &by) || !poly_equals(by, 1))
         return false;
     if (!poly_is_const(print_extent(p, v), &n))
