@@ -456,6 +456,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_extremes.h";
     if (p->half_rows)
         parts[n++] = "cameo_half_rows.h";
+    if (p->look_ups)
+        parts[n++] = "cameo_look_up.h";
     if (p->away)
         parts[n++] = "cameo_away.h";
     emit_add_parts(mod, parts, n);

@@ -12,14 +12,19 @@
 // An expression keeps its meaning wherever it stands, and select arms and guards stay lazy, since
 // a load is evaluated exactly where the load of the fused buffer was.
 
+#include "codegen/byte_function.h"
 #include "codegen/fuse_places.h"
 #include "codegen/hoist.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const FuseTarget fuse_target_cpu = {
-    .element = 4, .growth = 1.25, .most_buffers = 48, .most_nodes = 6000, .rows = true};
+const FuseTarget fuse_target_cpu = {.element = 4,
+                                    .growth = 1.25,
+                                    .most_buffers = 48,
+                                    .most_nodes = 6000,
+                                    .rows = true,
+                                    .looks_up = true};
 
 // A block computes the reductions of its row; one that all rows share would be computed by each.
 const FuseTarget fuse_target_cuda = {
@@ -264,6 +269,26 @@ static bool is_pooled(Fusion *x, const Trial *t, const Shape *reader, uint32_t p
     return !widens(x, t->producer, b) && ends_product(x, t->producer, 12);
 }
 
+// A byte of which alone the reader computes something dear, which is looked up: made first, as
+// products make bytes, unless it is a function of one byte itself.
+static bool is_looked_up(Fusion *x, const Trial *t, const Stmt *reader)
+{
+    const Point c = point_of(reader);
+    const BufferId b = t->p.store->buffer;
+    const Expr *of = x->f.target->looks_up && c.store ? byte_dear(c.store->value) : NULL;
+    return of && of->buffer == b && !t->view && size_of(x, b) >= BYTE_LEAST &&
+           !byte_function(t->p.store->value);
+}
+
+// What is looked up of a byte, and would be computed in a reader that needs more than this byte.
+static bool looks_up(Fusion *x, const Trial *t, const Stmt *reader)
+{
+    const Point c = point_of(reader);
+    return x->f.target->looks_up && byte_dear(t->p.store->value) &&
+           size_of(x, t->p.store->buffer) >= BYTE_LEAST &&
+           !(c.store && byte_function(c.store->value));
+}
+
 // May the reader compute what the producer stores?
 static bool may_take(Fusion *x, uint32_t producer, uint32_t reader)
 {
@@ -296,9 +321,12 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
         return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
     Shape before = shape_of(f, split_loops(f, old));
     if (before.data_extents || (before.product && (t->shape.product || ends_apart(x, t))) ||
-        is_pooled(x, t, &before, reader) || !takes_parts(f, t, old, &before))
+        is_pooled(x, t, &before, reader) || is_looked_up(x, t, old) ||
+        !takes_parts(f, t, old, &before))
         return false;
     Stmt *body = inline_point(f, old, &t->p, t->vars);
+    if (looks_up(x, t, body))
+        return false;
     if (multiplies && t->scaled)
         body = fuse_scales_out(f, body);
     Stmt *split = split_loops(f, body);

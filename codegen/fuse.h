@@ -13,6 +13,7 @@ typedef struct FuseTarget {
     uint32_t most_nodes;   // expressions of one kernel
     double least_rows;     // a reduction goes into its reader if it is at least so many
     bool rows;             // a kernel's loops may fill a row of its output before they finish it
+    bool looks_up;         // a dear function of one byte is a table of 256
     bool scales;           // numbers that scale a product's factors may scale its sums
 } FuseTarget;
 

@@ -135,6 +135,15 @@ bool few_fit(Printer *p, const Stmt *loop); // would it?
 // Prints an innermost parallel loop over neighbours of float16 by rows of float32; false: this is
 // no such loop, and nothing was printed.
 bool half_rows_print(Printer *p, const Stmt *loop);
+// Are the elements neighbours where v runs?
+bool print_runs_along(Printer *p, LoopId v, BufferId buffer, const Index *at);
+// The element where v is 0.
+const char *print_row_first(Printer *p, LoopId v, BufferId b, const Index *at);
+
+// ---- look-ups (codegen/cpu/lookup.c)
+// Prints an innermost parallel loop over neighbours of 8 bits that are looked up in a table; false:
+// this is no such loop, and nothing was printed.
+bool look_up_print(Printer *p, const Stmt *loop);
 
 // ---- powers (codegen/cpu/powers.c)
 // Prints a loop that fills the row of a Softmax and the sum behind it, with a short row what is

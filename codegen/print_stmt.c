@@ -403,7 +403,7 @@ const char *print_reduce(Printer *p, const Expr *e)
 bool schedules_print(Printer *p, const Stmt *loop)
 {
     return rows_print(p, loop) || squares_print(p, loop) || few_print(p, loop) ||
-           interchange_print(p, loop) || half_rows_print(p, loop);
+           interchange_print(p, loop) || look_up_print(p, loop) || half_rows_print(p, loop);
 }
 
 static bool is_extreme(void *context, const Atom *a)

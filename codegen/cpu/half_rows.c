@@ -18,7 +18,7 @@ typedef struct HalfRows {
     uint32_t looks; // at operands that are left: shared ones are looked at again and again
 } HalfRows;
 
-static bool runs_along(Printer *p, LoopId v, BufferId buffer, const Index *at)
+bool print_runs_along(Printer *p, LoopId v, BufferId buffer, const Index *at)
 {
     const Buffer *b = buffer_at(p->mod, buffer);
     Index factor;
@@ -51,7 +51,7 @@ static void find_rows(HalfRows *h, const Expr *e)
         return;
     const bool widens = e->kind == EX_CAST && e->dtype == DT_F32 && e->a->dtype == DT_F16;
     if (widens && is_load(e)) {
-        if (runs_along(p, h->v, e->a->buffer, e->a->at))
+        if (print_runs_along(p, h->v, e->a->buffer, e->a->at))
             add_row(h, e);
         return;
     }
@@ -67,15 +67,20 @@ static void find_rows(HalfRows *h, const Expr *e)
         add_row(h, e);
 }
 
-// Where the row that begins at low%u lies.
-static const char *print_start(Printer *p, LoopId v, BufferId b, const Index *at)
+const char *print_row_first(Printer *p, LoopId v, BufferId b, const Index *at)
 {
     p->zeroed[v]++;
     p->nzeroed++;
     const char *first = print_element(p, b, at);
     p->zeroed[v]--;
     p->nzeroed--;
-    return str_printf(p->arena, "&%s + low%u", first, v).at;
+    return first;
+}
+
+// Where the row that begins at low%u lies.
+static const char *print_start(Printer *p, LoopId v, BufferId b, const Index *at)
+{
+    return str_printf(p->arena, "&%s + low%u", print_row_first(p, v, b, at), v).at;
 }
 
 // Sets used[i] for each of the n rows that e reads itself.
@@ -150,7 +155,8 @@ static bool print_moved(const HalfRows *h, const Stmt *s, bool narrows)
         h->n == 1 && h->at[0] == s->value && s->kind == S_STORE && is_load(h->at[0]);
     if (!(narrows && from->kind == EX_LOAD && !p->temp_of[from->id]) && !widens)
         return false;
-    if (!runs_along(p, h->v, from->buffer, from->at) || !runs_along(p, h->v, s->buffer, s->at))
+    if (!print_runs_along(p, h->v, from->buffer, from->at) ||
+        !print_runs_along(p, h->v, s->buffer, s->at))
         return false;
     p->half_rows = true;
     print_line(p, "{");
@@ -176,7 +182,7 @@ bool half_rows_print(Printer *p, const Stmt *loop)
     const Expr *e = s->value;
     const bool narrows = s->kind == S_STORE && e->kind == EX_CAST && e->dtype == DT_F16 &&
                          e->a->dtype == DT_F32 && !p->temp_of[e->id] &&
-                         runs_along(p, h.v, s->buffer, s->at);
+                         print_runs_along(p, h.v, s->buffer, s->at);
     find_rows(&h, narrows ? e->a : e);
     if ((h.n == 0 && !narrows) || h.looks == 0)
         return false;

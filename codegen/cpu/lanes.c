@@ -242,11 +242,7 @@ static bool is_short(Printer *p, const Expr *e)
 static void print_short(Printer *p, const Expr *e, uint32_t t)
 {
     const LoopId v = e->vars[e->rank - 1];
-    p->zeroed[v]++;
-    p->nzeroed++;
-    const char *first = print_element(p, e->b->buffer, e->b->at);
-    p->zeroed[v]--;
-    p->nzeroed--;
+    const char *first = print_row_first(p, v, e->b->buffer, e->b->at);
     const char *n = print_index_bare(p, print_extent(p, v));
     p->shorts = true;
     int64_t known;

@@ -1,5 +1,6 @@
 #include "codegen/cpu/layouts.h"
 
+#include "codegen/byte_function.h"
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/laid.h"
 #include "codegen/cpu/pixel_conv.h"
@@ -476,10 +477,13 @@ static Index at_channel(void *context, const Atom *a)
     return r->channel && a->kind == ATOM_LOOP && a->var == r->channel ? r->as : NULL;
 }
 
-// What fills up pixels reads the last channel of what lies in planes.
+// What fills up pixels reads the last channel of what lies in planes; a table of all bytes has an
+// element for whatever that is.
 static const Expr *inside_load(const Rewrite *r, const Expr *e)
 {
     Module *mod = r->l->mod;
+    if (byte_looked_up(mod, e))
+        return NULL;
     Rewrite clipped = *r;
     clipped.as = poly_min(mod->polys, r->as, r->most);
     clipped.map.context = &clipped;

@@ -69,17 +69,6 @@ static const Stmt *divides(Printer *p, const Stmt *loop)
     return last;
 }
 
-// Element 0 of the row that the loop over v reads or stores at `at`.
-static const char *print_first(Printer *p, LoopId v, BufferId buffer, const Index *at)
-{
-    p->zeroed[v]++;
-    p->nzeroed++;
-    const char *first = print_element(p, buffer, at);
-    p->zeroed[v]--;
-    p->nzeroed--;
-    return first;
-}
-
 // Are these neighbours of float32 that no loop has to make?
 static bool is_row(Printer *p, const Expr *e, LoopId v)
 {
@@ -99,7 +88,7 @@ bool powers_print_sum(Printer *p, const Expr *e, uint32_t t)
     const char *most = print_expr(p, sub->b);
     p->powers = true;
     print_line(p, "t%u = cameo_powers_sum(&%s, %s, %s);", t,
-               print_first(p, v, sub->a->buffer, sub->a->at),
+               print_row_first(p, v, sub->a->buffer, sub->a->at),
                print_index_bare(p, print_extent(p, v)), without_parentheses(p, most));
     return true;
 }
@@ -121,11 +110,11 @@ const Stmt *powers_print(Printer *p, const Stmt *loop)
     if (in_place)
         print_stmt(p, &raised);
     p->powers = true;
-    const char *first = print_first(p, loop->var, store.buffer, store.at);
+    const char *first = print_row_first(p, loop->var, store.buffer, store.at);
     const bool empty = e->b->kind == EX_SELECT;
     const char *all = print_index_bare(p, print_extent(p, loop->var));
     if (whole) {
-        const char *from = in_place ? first : print_first(p, loop->var, e->a->buffer, e->a->at);
+        const char *from = in_place ? first : print_row_first(p, loop->var, e->a->buffer, e->a->at);
         print_line(p, "cameo_powers_%s(&%s, &%s, %s, %d);", known ? "short" : "row", from, first,
                    all, empty);
         return last;

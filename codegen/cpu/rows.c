@@ -9,6 +9,7 @@
 // Sums are added in the order of r either way, so that results are the same bits, but for those of
 // a few neighbours (codegen/cpu/few.c), which have several lanes each.
 
+#include "codegen/byte_function.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -121,7 +122,7 @@ static bool is_row_element(Printer *p, const Expr *e)
 static void test_expr(void *context, const Expr *e)
 {
     Collapse *c = context;
-    if (!c->possible)
+    if (!c->possible || byte_looked_up(c->p->mod, e)) // by an element that is visited itself
         return;
     if (e->kind == EX_LOAD) {
         const Buffer *b = buffer_at(c->p->mod, e->buffer);
