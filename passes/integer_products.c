@@ -8,6 +8,9 @@
 // one step off, where the sum was at the middle of two. Only constant w with a scale for all or for
 // each column (channel) of the result; zx and sx are one number. PassContext.strict leaves it out.
 //
+// A constant matrix that QGemm takes transposed is stored so, and is one that products know how to
+// pack.
+//
 // in:  inferred types, sorted nodes.   out: the same; DequantizeLinear nobody reads is dead.
 
 #include "ir/builder.h"
@@ -26,7 +29,7 @@ typedef struct Factor {
 typedef struct Rewrite {
     Model *m;
     Arena *scratch;
-    VEC(NodeId) found;
+    VEC(NodeId) found, turned;
     Builder builder;
     NodeId origin;
 } Rewrite;
@@ -110,12 +113,26 @@ static bool read_node(Model *m, const Node *n, Factor *x, Factor *w)
             (w->axis == axis && value_at(m, w->scale)->rank == 1));
 }
 
+enum { GEMM_B = 3 }; // which input of a QGemm is its second factor
+
+// A QGemm whose second factor is a constant matrix, transposed.
+static bool takes_turned(const Model *m, const Node *n)
+{
+    if (!str_is(n->op, "QGemm") || !str_is(n->domain, "com.microsoft") || !n->def ||
+        n->fault.len || n->nin <= GEMM_B || !n->in[GEMM_B] || node_int(n, "transB", 0) == 0)
+        return false;
+    const Value *b = value_at(m, n->in[GEMM_B]);
+    return b->constant && b->rank == 2 && (b->dtype == DT_U8 || b->dtype == DT_I8);
+}
+
 static void collect(void *context, NodeId id)
 {
     Rewrite *r = context;
     Factor x, w;
     if (read_node(r->m, node_at(r->m, id), &x, &w))
         vec_push(r->scratch, &r->found, id);
+    if (takes_turned(r->m, node_at(r->m, id)))
+        vec_push(r->scratch, &r->turned, id);
 }
 
 // ---- building ----------------------------------------------------------------------------------
@@ -212,17 +229,34 @@ static void rewrite(Rewrite *r, NodeId id)
     builder_replace(&r->builder, id, last);
 }
 
+static void turn(Rewrite *r, NodeId id)
+{
+    r->origin = id;
+    Node *n = node_at(r->m, id);
+    const ValueId b = transposed(r, n->in[GEMM_B]);
+    if (!b)
+        return;
+    n = node_at(r->m, id);
+    ValueId *in = NEWS(r->m->arena, ValueId, n->nin);
+    memcpy(in, n->in, n->nin * sizeof *in);
+    in[GEMM_B] = b;
+    n->in = in;
+    node_set_int(r->m, id, "transB", 0);
+}
+
 bool pass_integer_products(Model *m, PassContext *c)
 {
     if (c->on_device || c->strict)
         return true;
     Rewrite r = {.m = m, .scratch = arena_new()};
     graph_walk(m, m->main, collect, &r);
-    if (r.found.len)
+    const bool any = r.found.len || r.turned.len;
+    if (any)
         r.builder = builder_of(m, r.scratch);
     for (uint32_t i = 0; i < r.found.len; i++)
         rewrite(&r, r.found.at[i]);
-    bool any = r.found.len > 0;
+    for (uint32_t i = 0; i < r.turned.len; i++)
+        turn(&r, r.turned.at[i]);
     arena_free(r.scratch);
     return !any || pass_infer(m, c);
 }
