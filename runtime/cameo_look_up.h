@@ -8,8 +8,8 @@
 #ifdef __AVX2__
 #include <immintrin.h>
 
-/* Two rows of 16 bytes in one register, of each sixteenth of the table: an index beyond 15 in it has
- * its highest bit set once 0x70 is added, and gives 0. */
+/* Two rows of 16 bytes in one register, of each sixteenth of the table: an index beyond 15 in it
+ * has its highest bit set once 0x70 is added, and gives 0. */
 static inline __attribute__((unused)) int64_t
 cameo_look_up_sixteenths(int64_t n, const uint8_t *from, uint8_t *to, const uint8_t *table)
 {

@@ -205,6 +205,12 @@ typedef struct Turned {
     bool fits;
 } Turned;
 
+// Of numbers for whose tiles there is a function.
+static bool is_turnable(DType t)
+{
+    return t == DT_F32 || t == DT_I32 || t == DT_U8 || t == DT_I8;
+}
+
 static void find_turned(void *context, const Expr *e)
 {
     Turned *t = context;
@@ -220,7 +226,7 @@ static void find_turned(void *context, const Expr *e)
     for (uint32_t i = 0; i < t->n; i++)
         if (t->at[i] == e)
             return;
-    t->fits = t->fits && t->n < MOST_TURNED && e->dtype == DT_F32 && b->dtype == DT_F32 &&
+    t->fits = t->fits && t->n < MOST_TURNED && is_turnable(e->dtype) && b->dtype == e->dtype &&
               step_along(p, e->buffer, e->at, t->d.inner);
     if (t->fits)
         t->at[t->n++] = e;
@@ -231,7 +237,8 @@ static void print_turned(Printer *p, LoopId outer, LoopId inner, const Turned *t
     uint32_t mark = print_block_begin(p);
     corner(p, outer, inner, true);
     for (uint32_t i = 0; i < t->n; i++)
-        print_line(p, "cameo_transpose_tile_4(turned%u, %d, &%s, %s);", i, TILE,
+        print_line(p, "cameo_transpose_tile_%d(turned%u, %d, &%s, %s);",
+                   (int)dtype_info(t->at[i]->dtype)->bits / 8, i, TILE,
                    print_element(p, t->at[i]->buffer, t->at[i]->at),
                    step_along(p, t->at[i]->buffer, t->at[i]->at, inner));
     corner(p, outer, inner, false);
@@ -251,15 +258,15 @@ static void print_computed(Printer *p, LoopId outer, LoopId inner, const Stmt *s
     print_if_whole(p, outer, inner, TILE);
     p->indent++;
     for (uint32_t i = 0; i < t.n; i++)
-        print_line(p, "float turned%u[%d];", i, TILE * TILE);
+        print_line(p, "%s turned%u[%d];", type_of_value(p, t.at[i]->dtype), i, TILE * TILE);
     print_line(p, "{");
     print_turned(p, outer, inner, &t);
     print_line(p, "}");
     open_tile(p, vars, marks);
     for (uint32_t i = 0; i < t.n; i++) {
         const uint32_t temp = ++p->ntemps;
-        print_line(p, "const float t%u = turned%u[%d * (i%u - low%u) + i%u - low%u];", temp, i,
-                   TILE, outer, outer, inner, inner);
+        print_line(p, "const %s t%u = turned%u[%d * (i%u - low%u) + i%u - low%u];",
+                   type_of_value(p, t.at[i]->dtype), temp, i, TILE, outer, outer, inner, inner);
         memo_add(p, t.at[i], temp);
     }
     print_stmts(p, store);
