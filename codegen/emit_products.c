@@ -149,6 +149,8 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
 static uint32_t list_parts(const Wants *w, const char **parts)
 {
     uint32_t n = 0;
+    if (w->pixels || w->forms[ANY_FORM])
+        parts[n++] = "cameo_brief.h";
     if (w->packed || w->products)
         parts[n++] = "cameo_turn.h";
     if (w->packed)

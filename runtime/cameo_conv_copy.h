@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "cameo_brief.h"
 #include "cameo_columns.h"
 
 enum {
@@ -12,16 +13,6 @@ enum {
     CAMEO_CONV_SHORT = 32,    /* elements of a short row */
     CAMEO_CONV_ROWS_AHEAD = 8 /* rows of x between one that is copied and one that is asked for */
 };
-
-/* A function that is called once for a kernel or a block: loops are left as they are written. One
- * that only says how a kernel goes is of few bytes. */
-#if defined __OPTIMIZE__ && !defined __clang__
-#define CAMEO_BRIEF __attribute__((optimize("O2")))
-#define CAMEO_SMALL __attribute__((optimize("Os")))
-#else
-#define CAMEO_BRIEF
-#define CAMEO_SMALL
-#endif
 
 /* Dims of the window: the innermost is the last, those that there are not are 1 (steps 0). */
 typedef struct cameo_conv {

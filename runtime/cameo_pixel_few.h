@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "cameo_brief.h"
 #include "cameo_pixel_conv.h"
 
 typedef struct cameo_pixel_few {
@@ -117,13 +118,29 @@ cameo_few_three(const unsigned char *x, int64_t plane, int64_t n, int64_t size, 
     }
 }
 
+/* Any number of channels, a byte or two each. */
+static __attribute__((noinline, unused)) CAMEO_SMALL void
+cameo_few_any(const cameo_pixel_few *f, const unsigned char *x, int64_t plane, int64_t n,
+              unsigned char *to)
+{
+    const int64_t size = f->size, pixel = f->lanes * size;
+    memset(to, 0, (size_t)(n * pixel));
+    for (int64_t c = 0; c < f->channels; c++) {
+        const unsigned char *from = x + c * plane * size;
+        unsigned char *at = to + c * size;
+        for (int64_t i = 0; i < n; i++, at += pixel, from += size) {
+            at[0] = from[0];
+            at[size - 1] = from[size - 1];
+        }
+    }
+}
+
 /* n pixels of a line of x, whose channels lie `plane` elements apart. */
 static __attribute__((noinline, unused)) void cameo_few_pixels(const cameo_pixel_few *f,
                                                                const unsigned char *x,
                                                                int64_t plane, int64_t n,
                                                                unsigned char *to)
 {
-    const int64_t pixel = f->lanes * f->size;
     if (f->channels == 3 && f->lanes == 3) {
         cameo_few_three(x, plane, n, f->size, to);
         return;
@@ -136,10 +153,7 @@ static __attribute__((noinline, unused)) void cameo_few_pixels(const cameo_pixel
         cameo_few_bytes(x, plane, n, (uint32_t *)to);
         return;
     }
-    memset(to, 0, (size_t)(n * pixel));
-    for (int64_t c = 0; c < f->channels; c++)
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + i * pixel + c * f->size, x + (c * plane + i) * f->size, (size_t)f->size);
+    cameo_few_any(f, x, plane, n, to);
 }
 
 /* The same of float32. Memory is asked for what comes next of each plane, since a processor that
