@@ -109,7 +109,8 @@ static bool scatters_rows(const Shape *old, const Shape *now)
 // The schedules that producer and reader had must fit what becomes of them. A convolution has
 // places for lanes and reads them where they lie; where its results are stored so that channels are
 // neighbours, x would be turned first, which takes longer than to move what comes of it; where they
-// are stored between a plane's rows, no plane is left to divide. A pool is
+// are stored between a plane's rows, no plane is left to divide, nor where what is added to them
+// splits a loop over places (phases of a transposed convolution, an image made larger). A pool is
 // taken by lines of its plane, but not within another reduction.
 static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
 {
@@ -124,6 +125,7 @@ static bool keeps_schedules(Trial *t, const Shape *old, const Shape *now)
             (matrices && !now->matrices) || now->weight_loops > weight ||
             now->across > (old->product ? old->across : p->across) ||
             now->outside > (old->product ? old->outside : p->outside) ||
+            now->places > (old->product ? old->places : p->places) ||
             (old->product && (now->divisions > old->divisions || now->linear < old->linear)))
             return false;
         if (matrices)

@@ -54,6 +54,7 @@ typedef struct Shape {
     Index neighbours;      // then: as many elements of its result are neighbours; else NULL
     bool across;           // neighbours of the contraction's results hang on a weight alone
     uint32_t outside;      // loops that choose windows, around all that choose some of the weight
+    uint32_t places;       // loops that choose windows and nothing of the weight
     bool nested;           // a reduction is made for each element of another one
     uint32_t weight_loops; // loops that the indices of its weights depend on
     uint32_t divisions;    // div, mod, min and max of loop variables in indices
