@@ -1,6 +1,7 @@
 // Convolutions of bytes: packing when compiling, and calls.
 
 #include "codegen/cpu/byte_squares.h"
+#include "codegen/cpu/conv_dims.h"
 
 #include "codegen/cpu/tiles.h"
 
@@ -156,9 +157,7 @@ static const Expr *sum_of(Printer *p, const Conv *c, const Bytes *b, bool scaled
 {
     Module *mod = p->mod;
     Polys *polys = mod->polys;
-    Index flat = poly_const(polys, 0), row = flat;
-    for (uint32_t i = 0; i < c->rank; i++)
-        flat = poly_add(polys, poly_mul(polys, flat, c->out[i]), poly_loop(polys, c->n[i]));
+    Index flat = conv_flat_place(polys, c), row = poly_const(polys, 0);
     if (c->m)
         row = poly_sub(polys, poly_loop(polys, c->m), poly_loop(polys, b->m0));
     flat = poly_sub(polys, flat, poly_loop(polys, b->n0));

@@ -193,12 +193,13 @@ static bool choose_n(Match *m)
     return n > 0 && (!poly_is_const(next, &m->places) || m->places >= LEAST_PLACES);
 }
 
-// The dim of x in which n[i] stands, and what else does.
+// The dim of x in which n[i] stands, or t[i] alone, and what else does.
 static bool read_dim(Match *m, const ConvDims *x, uint32_t i)
 {
+    const LoopId v = m->c.n[i] ? m->c.n[i] : m->c.t[i];
     Index step = poly_const(m->polys, 1), at = NULL;
     for (uint32_t d = x->rank; d > 0; d--) {
-        if (conv_holds(x->at[d - 1], m->c.n[i])) {
+        if (conv_holds(x->at[d - 1], v)) {
             if (at)
                 return false;
             at = x->at[d - 1];
@@ -210,7 +211,7 @@ static bool read_dim(Match *m, const ConvDims *x, uint32_t i)
     for (uint32_t k = 0; at && k < m->c.rank; k++)
         if (k != i && conv_holds(at, m->c.n[k]))
             return false;
-    Index s = at ? factor(m, at, m->c.n[i]) : NULL;
+    Index s = !at ? NULL : m->c.n[i] ? factor(m, at, v) : poly_const(m->polys, 1);
     m->at[i] = at;
     m->low[i] = poly_const(m->polys, 0);
     return s && poly_is_const(s, &m->c.stride[i]) && m->c.stride[i] > 0 && m->c.stride[i] < 65536;
@@ -230,6 +231,7 @@ static bool read_dims(Match *m)
         vars[n++] = r->vars[i];
     if (!conv_dims(m->p, &m->c, r->a, n, vars, &x))
         return false;
+    conv_whole_dims(m->p, &m->c, &x);
     for (uint32_t i = 0; i < m->c.rank; i++)
         if (!read_dim(m, &x, i))
             return false;
@@ -246,19 +248,17 @@ static bool read_window(Match *m)
             if (!conv_holds(m->at[i], v))
                 continue;
             Index d = factor(m, m->at[i], v);
-            if (slides || c->t[i] || !d || !poly_is_const(d, &c->dilation[i]) ||
+            if (slides || (c->t[i] && c->t[i] != v) || !d || !poly_is_const(d, &c->dilation[i]) ||
                 c->dilation[i] <= 0 || c->dilation[i] >= 65536)
                 return false;
             c->t[i] = v;
             slides = true;
         }
-        if (!slides && c->c && !poly_equals(extent(m, v), 1)) {
-            if (!poly_equals(extent(m, c->c), 1))
-                return false;
-            c->c = v;
-        } else if (!slides && !c->c) {
-            c->c = v;
-        }
+        if (slides || (c->c && poly_equals(extent(m, v), 1)))
+            continue;
+        if (c->c && !poly_equals(extent(m, c->c), 1))
+            return false;
+        c->c = v;
     }
     return true;
 }

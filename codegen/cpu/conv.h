@@ -44,7 +44,7 @@ typedef struct Conv {
                     // for eight; 0: none allowed
     uint32_t rank; // dims of n and t
     LoopId m, c;   // 0: one
-    LoopId n[CONV_SPACE], t[CONV_SPACE];
+    LoopId n[CONV_SPACE], t[CONV_SPACE]; // n 0: one place
     Index out[CONV_SPACE], taps[CONV_SPACE], pad[CONV_SPACE], in[CONV_SPACE], step[CONV_SPACE];
     int64_t stride[CONV_SPACE], dilation[CONV_SPACE];
     Index rows, channels; // extents of m and c
@@ -105,6 +105,9 @@ int64_t conv_panel_size(void);
 Index conv_shared_size(Polys *polys, const Conv *c, int64_t rows, int64_t k);
 // Does v belong to the convolution itself, not to the loops around it?
 bool conv_owns(const Conv *c, LoopId v);
+
+// How many of the first n are 0.
+uint32_t conv_ones(const Conv *c);
 // Would both pack the same elements of w in the same places?
 bool conv_same_panels(const Conv *a, const Conv *b);
 void conv_uses(Module *mod, const Conv *c, KernelUses *u);

@@ -215,3 +215,60 @@ void conv_skip_between(Polys *polys, Conv *c)
             c->stride[i] = 1;
         }
 }
+
+// Does v stand in one dim of x, alone there but for what is outside of the convolution?
+static bool is_alone(Printer *p, const Conv *c, const ConvDims *x, uint32_t dim, LoopId v)
+{
+    Index f;
+    int64_t step;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (i != dim && conv_holds(x->at[i], v))
+            return false;
+    for (uint32_t i = 0; i < c->reduce->rank; i++)
+        if (c->reduce->vars[i] != v && conv_holds(x->at[dim], c->reduce->vars[i]))
+            return false;
+    return factor_of(p, x->at[dim], v, &f) && poly_is_const(f, &step) && step > 0;
+}
+
+static bool stands_with_n(const Conv *c, const ConvDims *x, LoopId v)
+{
+    for (uint32_t i = 0; i < x->rank; i++)
+        for (uint32_t k = 0; k < c->rank; k++)
+            if (conv_holds(x->at[i], v) && conv_holds(x->at[i], c->n[k]))
+                return true;
+    return false;
+}
+
+void conv_whole_dims(Printer *p, Conv *c, const ConvDims *x)
+{
+    const Expr *r = c->reduce;
+    uint32_t more = 0, first = 0;
+    while (first < x->rank && !conv_holds(x->at[first], c->n[0]))
+        first++;
+    for (uint32_t i = 0; i < r->rank; i++)
+        more += !poly_equals(loop_extent(p->mod->polys, r->vars[i]), 1) &&
+                !stands_with_n(c, x, r->vars[i]);
+    for (uint32_t dim = first; r->a && !c->image && dim > 0 && more > 1; dim--)
+        for (uint32_t i = 0; i < r->rank; i++) {
+            const LoopId v = r->vars[i];
+            if (poly_equals(loop_extent(p->mod->polys, v), 1) || !conv_holds(x->at[dim - 1], v) ||
+                !is_alone(p, c, x, dim - 1, v) || c->rank == CONV_SPACE)
+                continue;
+            for (uint32_t k = c->rank++; k > 0; k--) {
+                c->n[k] = c->n[k - 1];
+                c->t[k] = c->t[k - 1];
+            }
+            c->n[0] = 0;
+            c->t[0] = v;
+            more--;
+            break;
+        }
+}
+
+Index conv_flat_place(Polys *polys, const Conv *c)
+{
+    Index flat = poly_const(polys, 0);
+    for (uint32_t i = conv_ones(c); i < c->rank; i++)
+        flat = poly_add(polys, poly_mul(polys, flat, c->out[i]), poly_loop(polys, c->n[i]));
+    return flat;
+}

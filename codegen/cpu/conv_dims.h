@@ -22,6 +22,14 @@ bool conv_dims(Printer *p, const Conv *c, const Expr *guard, uint32_t nvars, con
 // A window of one place that moves by s sees every s-th element of x, as one that moves by one.
 void conv_skip_between(Polys *polys, Conv *c);
 
+// Where a sum has a guard and several variables that are in no dim with an n: those that stand
+// alone in a dim of x outside of these slide windows in dims with one place, as the rows of a plane
+// of two rows do that windows of two rows see. The first of n is 0 then.
+void conv_whole_dims(Printer *p, Conv *c, const ConvDims *x);
+
+// The place in y that all n together number.
+Index conv_flat_place(Polys *polys, const Conv *c);
+
 // Is the variable in the index?
 bool conv_holds(Index i, LoopId v);
 

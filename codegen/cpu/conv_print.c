@@ -190,9 +190,9 @@ bool conv_print_epilogue(Printer *p, const Conv *c)
             if (store->var == c->n[i])
                 loops[i] = store;
     uint32_t done = c->rank - 1;
-    while (done > 0 && rows_collapse(p, loops[done - 1]))
+    while (done > conv_ones(c) && rows_collapse(p, loops[done - 1]))
         done--;
-    bool possible = done == 0;
+    bool possible = done == conv_ones(c);
     if (possible) {
         Bounds b = {.n = 0};
         if (c->m) {
@@ -527,8 +527,8 @@ static void print_byte_share(Printer *p, const Kernel *k, const Conv *c, Index p
     print_line(p, "const cameo_conv_cut cut = %s;", cut);
     byte_conv_print_share(p, c, print_index_bare(p, places));
     conv_set_own(p, k, c, false);
-    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0, false}, c->epilogue, c->m, c->n,
-                         c->rank);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0, false}, c->epilogue, c->m,
+                         c->n + conv_ones(c), c->rank - conv_ones(c));
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");
@@ -621,8 +621,8 @@ static void print_byte_plane(Printer *p, const Kernel *k, const Conv *c, Index p
 {
     byte_conv_print_plane(p, c, conv_image(p, c), print_index_bare(p, places));
     conv_set_own(p, k, c, false);
-    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0, false}, c->epilogue, c->m, c->n,
-                         c->rank);
+    block_print_epilogue(p, (Block){c->bytes->m0, c->bytes->n0, false}, c->epilogue, c->m,
+                         c->n + conv_ones(c), c->rank - conv_ones(c));
     for (int i = 0; i < 2; i++) {
         p->indent--;
         print_line(p, "}");

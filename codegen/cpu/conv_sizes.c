@@ -25,6 +25,14 @@ bool conv_owns(const Conv *c, LoopId v)
     return own;
 }
 
+uint32_t conv_ones(const Conv *c)
+{
+    uint32_t n = 0;
+    while (n < c->rank && !c->n[n])
+        n++;
+    return n;
+}
+
 Index conv_places(Polys *polys, const Conv *c)
 {
     Index places = poly_const(polys, 1);

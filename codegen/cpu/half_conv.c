@@ -1,6 +1,7 @@
 #include "codegen/cpu/half_conv.h"
 
 #include "codegen/cpu/byte_squares.h"
+#include "codegen/cpu/conv_dims.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/parts.h"
 
@@ -59,14 +60,6 @@ static Index copy_size(Polys *polys, const Conv *c)
     return poly_add_const(polys, poly_max(polys, size, poly_const(polys, 0)), SLACK);
 }
 
-static Index flat_place(Polys *polys, const Conv *c)
-{
-    Index flat = poly_const(polys, 0);
-    for (uint32_t i = 0; i < c->rank; i++)
-        flat = poly_add(polys, poly_mul(polys, flat, c->out[i]), poly_loop(polys, c->n[i]));
-    return flat;
-}
-
 HalfConv *half_conv_pack(Printer *p, const Conv *c, const ByteWeights *w, Str *error)
 {
     Module *mod = p->mod;
@@ -90,7 +83,7 @@ HalfConv *half_conv_pack(Printer *p, const Conv *c, const ByteWeights *w, Str *e
     h->n0 = loop_new(polys, c->rows);
     h->at = loop_new(polys, c->rows);
     Index at = poly_add(polys, poly_loop(polys, h->at),
-                        poly_sub(polys, flat_place(polys, c), poly_loop(polys, h->n0)));
+                        poly_sub(polys, conv_flat_place(polys, c), poly_loop(polys, h->n0)));
     if (c->m) {
         Index row = poly_sub(polys, poly_loop(polys, c->m), poly_loop(polys, h->m0));
         at = poly_add(polys, at, poly_scale(polys, row, TILE_COLUMNS));
@@ -139,7 +132,8 @@ static void print_units(Printer *p, const Conv *c, const char *from, const char 
     p->indent++;
     print_line(p, "place = cameo_half_conv_piece(&h, &cut, place, &n0, &n1, &i%u);", h->at);
     print_bind_loop(p, h->at, 1);
-    block_print_epilogue(p, (Block){h->m0, h->n0, false}, c->epilogue, c->m, c->n, c->rank);
+    block_print_epilogue(p, (Block){h->m0, h->n0, false}, c->epilogue, c->m, c->n + conv_ones(c),
+                         c->rank - conv_ones(c));
     print_bind_loop(p, h->at, -1);
     for (int i = 0; i < 2; i++) {
         p->indent--;
