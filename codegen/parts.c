@@ -194,6 +194,8 @@ void parts_end(Printer *p, const char *units, const char *grain)
     s->part.uses = p->printed;
     p->printed = s->outside;
     add_uses(&p->printed, &s->part.uses);
+    if (!access_bits(&s->part.uses.buffers, s->part.own))
+        s->part.own = 0; // what is printed has no need of it
     for (uint32_t i = s->masked.len; i-- > 0;)
         p->temp_of[s->masked.at[i].expr] = s->masked.at[i].old;
     s->inside = false;
