@@ -206,6 +206,8 @@ static void find_in(Joining *j, Step **at)
 
 void figures_find(Module *mod)
 {
+    if (!figures_taken(mod->steps))
+        return; // a run takes some: of a long chain each step would be the first of one
     Arena *a = arena_new();
     const uint32_t n = mod->buffers.len;
     Joining j = {.mod = mod, .arena = a, .fuse = {.mod = mod, .arena = a}};
