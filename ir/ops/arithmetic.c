@@ -82,13 +82,9 @@ static void lower_pow(Lower *l)
 // Sum of all inputs over their number.
 static void lower_mean(Lower *l)
 {
+    const Index *o;
     Tensor y = output(l, 0);
-    Index o[MAX_RANK] = {0};
-    kernel(l, "mean");
-    par_all(l, y, o);
-    const Expr *sum = load_broadcast(l, input(l, 0), y.rank, o);
-    for (uint32_t i = 1; i < l->n->nin; i++)
-        sum = add(l, sum, load_broadcast(l, input(l, i), y.rank, o));
+    const Expr *sum = begin_variadic(l, add, &o);
     store(l, y, o, div_(l, sum, num(l, y.dtype, l->n->nin)));
     kernel_end(l);
 }

@@ -35,16 +35,35 @@ void lower_binary(Lower *l)
     kernel_end(l);
 }
 
-void lower_variadic(Lower *l)
+const Expr *begin_variadic(Lower *l, BinaryFn f, const Index **at)
 {
+    enum { MOST = 256 }; // inputs of one kernel
+    const char *name = str_escaped(l->arena, l->n->op).at;
     Tensor y = output(l, 0);
-    Index o[MAX_RANK] = {0};
-    kernel(l, str_escaped(l->arena, l->n->op).at);
+    Index *o = NEWS(l->arena, Index, MAX_RANK);
+    kernel(l, name);
     par_all(l, y, o);
     const Expr *e = load_broadcast(l, input(l, 0), y.rank, o);
-    for (uint32_t i = 1; i < l->n->nin; i++)
-        e = l->n->def->fn.binary(l, e, load_broadcast(l, input(l, i), y.rank, o));
-    store(l, y, o, e);
+    for (uint32_t i = 1; i < l->n->nin; i++) {
+        if (i % MOST == 0) {
+            const Tensor before = temp(l, name, y.dtype, y.rank, y.dims);
+            store(l, before, o, e);
+            kernel_end(l);
+            kernel(l, name);
+            par_all(l, y, o);
+            e = load(l, before, o);
+        }
+        e = f(l, e, load_broadcast(l, input(l, i), y.rank, o));
+    }
+    *at = o;
+    return e;
+}
+
+void lower_variadic(Lower *l)
+{
+    const Index *o;
+    const Expr *e = begin_variadic(l, l->n->def->fn.binary, &o);
+    store(l, output(l, 0), o, e);
     kernel_end(l);
 }
 

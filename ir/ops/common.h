@@ -4,7 +4,10 @@
 
 #include "ir/lower.h"
 
-// y[o] = f(x_0[o], x_1[o] ...) over all inputs, two at a time from the left, broadcast.
+// f(x_0[o], x_1[o] ...) over all inputs, two at a time from the left, broadcast, in a kernel that
+// is left open to store it at *at, its loops. Of very many inputs kernels before it take a part.
+const Expr *begin_variadic(Lower *l, BinaryFn f, const Index **at);
+// y[o] = the same with the operator's function.
 void lower_variadic(Lower *l);
 // As lower_binary, for operators whose result is bool.
 // The type that sums and means of t are taken in: float32 for narrower floats, else t.
