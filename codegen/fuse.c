@@ -33,12 +33,16 @@ const FuseTarget fuse_target_cuda = {
 enum {
     NAME_LENGTH = 40,
     LEAST_ROW = 16, // neighbours, of what products compute as rows
+    // Operations one after another; networks have up to 25. What goes into a reader's end is
+    // written anew with all that follows it there, again and again.
+    MOST_DEPTH = 64,
 };
 
 typedef struct Fusion {
     Fuse f;
     Places *places;
     double work, limit;
+    VEC(uint16_t) depths; // of expressions by id: operations on the longest way; 0: not known
 } Fusion;
 
 static Place *at(const Fusion *x, uint32_t place)
@@ -80,19 +84,43 @@ typedef struct Trial {
     double spared;      // what is counted but not computed
 } Trial;
 
-static void count_node(void *context, const Expr *e)
+typedef struct Extent {
+    Fusion *x;
+    uint32_t nodes, depth;
+} Extent;
+
+static uint32_t depth_of(const Fusion *x, const Expr *e)
 {
-    (void)e;
-    ++*(uint32_t *)context;
+    return e ? x->depths.at[e->id] : 0;
+}
+
+// Operands come before what is made of them.
+static void measure_node(void *context, const Expr *e)
+{
+    Extent *s = context;
+    Fusion *x = s->x;
+    while (x->depths.len < x->f.mod->nexprs)
+        vec_push(x->f.arena, &x->depths, 0);
+    uint32_t depth = depth_of(x, e);
+    if (depth == 0) {
+        const uint32_t a = depth_of(x, e->a), b = depth_of(x, e->b), c = depth_of(x, e->c);
+        depth = 1 + (a > b ? a : b);
+        depth = depth > c ? depth : 1 + c;
+        x->depths.at[e->id] = depth < UINT16_MAX ? (uint16_t)depth : UINT16_MAX;
+    }
+    s->nodes++;
+    s->depth = depth > s->depth ? depth : s->depth;
 }
 
 static bool is_small_enough(Fusion *x, const Stmt *body, const Place *reader, const Place *producer)
 {
-    uint32_t nodes = 0, buffers = reader->reads.len + reader->writes.len;
-    stmts_walk(&x->f, body, count_node, &nodes);
+    uint32_t buffers = reader->reads.len + reader->writes.len;
+    Extent s = {.x = x};
+    stmts_walk(&x->f, body, measure_node, &s);
     for (uint32_t i = 0; i < producer->reads.len; i++)
         buffers += !place_reads(reader, producer->reads.at[i]);
-    return nodes <= x->f.target->most_nodes && buffers <= x->f.target->most_buffers;
+    return s.nodes <= x->f.target->most_nodes && s.depth <= MOST_DEPTH &&
+           buffers <= x->f.target->most_buffers;
 }
 
 // Rows of a product that become short, since their elements are stored between those of others.
