@@ -1,6 +1,5 @@
 #include "base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #ifdef __linux__
@@ -296,17 +295,6 @@ bool file_same(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-bool dir_temporary(Arena *a, const char **path, Str *error)
-{
-    const char *base = getenv("TMPDIR");
-    Str s = str_printf(a, "%s/cameo.XXXXXX", base && *base ? base : "/tmp");
-    char *name = arena_copy(a, s.at, s.len);
-    if (!mkdtemp(name))
-        return fail(a, error, "make directory", name);
-    *path = name;
-    return true;
-}
-
 bool dir_make(Arena *a, const char *path, Str *error)
 {
     char *p = arena_copy(a, path, strlen(path));
@@ -338,16 +326,4 @@ const char *path_folder(Arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/');
     return !slash ? "." : slash == path ? "/" : arena_copy(a, path, (size_t)(slash - path));
-}
-
-void dir_remove(const char *path)
-{
-    DIR *d = opendir(path);
-    if (!d)
-        return;
-    for (struct dirent *e; (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            unlinkat(dirfd(d), e->d_name, 0);
-    closedir(d);
-    rmdir(path);
 }

@@ -50,7 +50,8 @@ const char *path_base(const char *path);
 // The folder of a path's last name: "." where it has none, "/" at the root.
 const char *path_folder(Arena *a, const char *path);
 
-// A fresh private directory under $TMPDIR, removed (with its files) by dir_remove.
+// A fresh private directory under $TMPDIR, removed (with its files) by dir_remove, or by a signal
+// that asks the program to end (SIGHUP, SIGINT, SIGTERM).
 bool dir_temporary(Arena *a, const char **path, Str *error);
 bool dir_make(Arena *a, const char *path, Str *error); // with parents
 void dir_remove(const char *path);
