@@ -41,12 +41,6 @@ static bool is_loop(void *context, const Atom *a)
     return a->kind == ATOM_LOOP;
 }
 
-static bool is_data(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_EXPR;
-}
-
 typedef struct Mention {
     const Atom *atom;
     bool found;
@@ -138,14 +132,14 @@ static void check_access(Checker *c, BufferId b, uint32_t rank, const Index *at)
     const Buffer *buf = buffer_at(c->mod, b);
     for (uint32_t k = 0; k < rank && k < buf->rank; k++) {
         Index i = at[k], dim = buf->dims[k];
-        if (poly_any(i, is_data, NULL) || poly_less(p, i, dim) || !grows(i) || is_guarded(c, i))
+        if (poly_reads_data(i) || poly_less(p, i, dim) || !grows(i) || is_guarded(c, i))
             continue;
         if (!poly_any(i, is_loop, NULL) && is_guarded(c, dim)) // one place, asked of the dim
             continue;
         Index most = poly_map(p, i, at_most, p);
         while (poly_any(most, is_loop, NULL)) // an extent that is an outer loop's variable
             most = poly_map(p, most, at_most, p);
-        if (!poly_any(most, is_data, NULL) && !poly_less(p, most, dim))
+        if (!poly_reads_data(most) && !poly_less(p, most, dim))
             add_check(c, most, dim, b);
     }
 }
@@ -163,7 +157,7 @@ static bool enter_loop(Checker *c, LoopId v)
     Index extent = loop_extent(p, v);
     if (poly_equals(extent, 0))
         return false;
-    bool known = poly_any(extent, is_data, NULL) || poly_any(extent, is_loop, NULL) ||
+    bool known = poly_reads_data(extent) || poly_any(extent, is_loop, NULL) ||
                  poly_less(p, poly_const(p, 0), extent);
     if (!known && c->nextents < MAX_GUARDS)
         c->extents[c->nextents++] = extent;

@@ -51,19 +51,13 @@ static Place *at(const Fusion *x, uint32_t place)
 }
 
 // One load and nothing else, from a place that no data decide.
-static bool is_data(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_EXPR;
-}
-
 static bool is_view(const Point *p)
 {
     const Expr *e = p->store->value;
     if (e->kind != EX_LOAD)
         return false;
     for (uint32_t i = 0; i < e->rank; i++)
-        if (poly_any(e->at[i], is_data, NULL))
+        if (poly_reads_data(e->at[i]))
             return false;
     return true;
 }

@@ -327,12 +327,6 @@ static bool look_at_atom(void *context, const Atom *a)
     return false;
 }
 
-static bool is_data(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_EXPR;
-}
-
 typedef struct Inner {
     Fuse *f;
     const Expr *outer;
@@ -371,7 +365,7 @@ static void look_at_reduce(Look *l, const Expr *e)
         l->s.nested |= x.found;
     }
     for (uint32_t i = 0; i < e->rank; i++)
-        l->s.data_extents |= poly_any(loop_extent(f->mod->polys, e->vars[i]), is_data, NULL);
+        l->s.data_extents |= poly_reads_data(loop_extent(f->mod->polys, e->vars[i]));
     if (!l->p.store)
         return;
     if (is_product(f, &l->p, e)) {
@@ -417,7 +411,7 @@ static void look_at_stmts(Look *l, const Stmt *s)
         if (s->value)
             expr_walk(l->f->mod, s->value, look_at_expr, l);
         if (s->kind == S_FOR)
-            l->s.data_extents |= poly_any(loop_extent(l->f->mod->polys, s->var), is_data, NULL);
+            l->s.data_extents |= poly_reads_data(loop_extent(l->f->mod->polys, s->var));
         if (s->kind == S_STORE || s->kind == S_UPDATE) {
             Index i = fuse_linear(l->f, s->buffer, s->at);
             l->s.overflows |= poly_is_overflow(i);

@@ -761,3 +761,24 @@ bool poly_varies(Index a)
 {
     return poly_any(a, is_variable, NULL);
 }
+
+static bool is_data(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_EXPR;
+}
+
+bool poly_reads_data(Index a)
+{
+    return poly_any(a, is_data, NULL);
+}
+
+static bool is_loop_of(void *context, const Atom *a)
+{
+    return a->kind == ATOM_LOOP && a->var == *(const LoopId *)context;
+}
+
+bool poly_has_loop(Index a, LoopId v)
+{
+    return poly_any(a, is_loop_of, &v);
+}

@@ -102,6 +102,10 @@ Index poly_map(Polys *p, Index a, Index (*map)(void *context, const Atom *atom),
 bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *context);
 // Does it vary with a loop variable, or with an expression of a kernel?
 bool poly_varies(Index a);
+// With an expression of a kernel: data or a rounding, at any depth?
+bool poly_reads_data(Index a);
+// Does v occur in it?
+bool poly_has_loop(Index a, LoopId v);
 // a / b rounded down, as poly_floordiv means it; 0 where b is 0.
 int64_t floor_divide(int64_t a, int64_t b);
 // The value of a; `value` gives that of DIM, LOOP and EXPR atoms. Division by 0 gives 0.

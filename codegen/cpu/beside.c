@@ -36,17 +36,11 @@ static Index renamed(Renaming *r, Index i)
     return poly_map(r->polys, i, renamed_loop, r);
 }
 
-static bool is_data(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_EXPR;
-}
-
 // What data place would have to be renamed within.
 static bool reads_straight(const Expr *load)
 {
     for (uint32_t i = 0; i < load->rank; i++)
-        if (poly_any(load->at[i], is_data, NULL))
+        if (poly_reads_data(load->at[i]))
             return false;
     return true;
 }

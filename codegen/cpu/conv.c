@@ -199,7 +199,7 @@ static bool read_dim(Match *m, const ConvDims *x, uint32_t i)
     const LoopId v = m->c.n[i] ? m->c.n[i] : m->c.t[i];
     Index step = poly_const(m->polys, 1), at = NULL;
     for (uint32_t d = x->rank; d > 0; d--) {
-        if (conv_holds(x->at[d - 1], v)) {
+        if (poly_has_loop(x->at[d - 1], v)) {
             if (at)
                 return false;
             at = x->at[d - 1];
@@ -209,7 +209,7 @@ static bool read_dim(Match *m, const ConvDims *x, uint32_t i)
         step = poly_mul(m->polys, step, x->dims[d - 1]);
     }
     for (uint32_t k = 0; at && k < m->c.rank; k++)
-        if (k != i && conv_holds(at, m->c.n[k]))
+        if (k != i && poly_has_loop(at, m->c.n[k]))
             return false;
     Index s = !at ? NULL : m->c.n[i] ? factor(m, at, v) : poly_const(m->polys, 1);
     m->at[i] = at;
@@ -245,7 +245,7 @@ static bool read_window(Match *m)
         LoopId v = c->reduce->vars[k];
         bool slides = false;
         for (uint32_t i = 0; i < c->rank; i++) {
-            if (!conv_holds(m->at[i], v))
+            if (!poly_has_loop(m->at[i], v))
                 continue;
             Index d = factor(m, m->at[i], v);
             if (slides || (c->t[i] && c->t[i] != v) || !d || !poly_is_const(d, &c->dilation[i]) ||
@@ -268,7 +268,7 @@ static bool read_bound(Match *m, Index difference)
 {
     Polys *polys = m->polys;
     for (uint32_t i = 0; i < m->c.rank; i++) {
-        if (!conv_holds(difference, m->c.n[i]) && !conv_holds(difference, m->c.t[i]))
+        if (!poly_has_loop(difference, m->c.n[i]) && !poly_has_loop(difference, m->c.t[i]))
             continue;
         Index low = poly_sub(polys, m->at[i], difference);
         Index high = poly_add_const(polys, poly_add(polys, m->at[i], difference), 1);

@@ -23,16 +23,6 @@ typedef struct Cut {
     Bound bounds[MAX_BOUNDS];
 } Cut;
 
-static bool is_var(void *context, const Atom *a)
-{
-    return a->kind == ATOM_LOOP && a->var == *(const LoopId *)context;
-}
-
-bool conv_holds(Index i, LoopId v)
-{
-    return poly_any(i, is_var, &v);
-}
-
 static Bound *bound_of(Cut *s, Index at)
 {
     for (uint32_t i = 0; i < s->nbounds; i++)
@@ -132,7 +122,7 @@ static bool cut_by_guard(Cut *s, ConvDims *d, uint32_t dim, LoopId n)
     Index size;
     for (uint32_t i = 0, all = s->nbounds; i < all; i++) {
         const Bound b = s->bounds[i];
-        if (!conv_holds(b.at, n) || b.at == d->at[dim])
+        if (!poly_has_loop(b.at, n) || b.at == d->at[dim])
             continue;
         if (b.size && cut_at(s, d, dim, b.at, b.size))
             return true;
@@ -153,7 +143,7 @@ static bool is_joined(Cut *s, const Conv *c, Index at, LoopId n)
         bool sum = false;
         for (uint32_t k = 0; k < c->reduce->rank; k++)
             sum |= c->reduce->vars[k] == s->vars[i];
-        if (s->vars[i] != n && conv_holds(at, s->vars[i])) {
+        if (s->vars[i] != n && poly_has_loop(at, s->vars[i])) {
             summed += sum;
             others += !sum;
         }
@@ -173,7 +163,7 @@ static bool cut_by_factor(Cut *s, const Conv *c, ConvDims *d, uint32_t dim, Loop
         for (uint32_t i = 0; i < s->nvars; i++)
             if (factor_of(s->p, d->at[dim], s->vars[i], &f) && !term_quotient(s, f, size))
                 at = poly_add(s->polys, at, poly_mul(s->polys, f, poly_loop(s->polys, s->vars[i])));
-        if (conv_holds(at, n) && !is_joined(s, c, at, n) && cut_at(s, d, dim, at, size))
+        if (poly_has_loop(at, n) && !is_joined(s, c, at, n) && cut_at(s, d, dim, at, size))
             return true;
     }
     return false;
@@ -193,7 +183,7 @@ bool conv_dims(Printer *p, const Conv *c, const Expr *guard, uint32_t nvars, con
     }
     for (uint32_t i = c->rank; i > 0; i--)
         for (uint32_t dim = d->rank; dim > 0; dim--) {
-            if (!conv_holds(d->at[dim - 1], c->n[i - 1]) ||
+            if (!poly_has_loop(d->at[dim - 1], c->n[i - 1]) ||
                 !is_joined(&s, c, d->at[dim - 1], c->n[i - 1]))
                 continue;
             if (!s.nbounds)
@@ -222,10 +212,10 @@ static bool is_alone(Printer *p, const Conv *c, const ConvDims *x, uint32_t dim,
     Index f;
     int64_t step;
     for (uint32_t i = 0; i < x->rank; i++)
-        if (i != dim && conv_holds(x->at[i], v))
+        if (i != dim && poly_has_loop(x->at[i], v))
             return false;
     for (uint32_t i = 0; i < c->reduce->rank; i++)
-        if (c->reduce->vars[i] != v && conv_holds(x->at[dim], c->reduce->vars[i]))
+        if (c->reduce->vars[i] != v && poly_has_loop(x->at[dim], c->reduce->vars[i]))
             return false;
     return factor_of(p, x->at[dim], v, &f) && poly_is_const(f, &step) && step > 0;
 }
@@ -234,7 +224,7 @@ static bool stands_with_n(const Conv *c, const ConvDims *x, LoopId v)
 {
     for (uint32_t i = 0; i < x->rank; i++)
         for (uint32_t k = 0; k < c->rank; k++)
-            if (conv_holds(x->at[i], v) && conv_holds(x->at[i], c->n[k]))
+            if (poly_has_loop(x->at[i], v) && poly_has_loop(x->at[i], c->n[k]))
                 return true;
     return false;
 }
@@ -243,7 +233,7 @@ void conv_whole_dims(Printer *p, Conv *c, const ConvDims *x)
 {
     const Expr *r = c->reduce;
     uint32_t more = 0, first = 0;
-    while (first < x->rank && !conv_holds(x->at[first], c->n[0]))
+    while (first < x->rank && !poly_has_loop(x->at[first], c->n[0]))
         first++;
     for (uint32_t i = 0; i < r->rank; i++)
         more += !poly_equals(loop_extent(p->mod->polys, r->vars[i]), 1) &&
@@ -251,7 +241,7 @@ void conv_whole_dims(Printer *p, Conv *c, const ConvDims *x)
     for (uint32_t dim = first; r->a && !c->image && dim > 0 && more > 1; dim--)
         for (uint32_t i = 0; i < r->rank; i++) {
             const LoopId v = r->vars[i];
-            if (poly_equals(loop_extent(p->mod->polys, v), 1) || !conv_holds(x->at[dim - 1], v) ||
+            if (poly_equals(loop_extent(p->mod->polys, v), 1) || !poly_has_loop(x->at[dim - 1], v) ||
                 !is_alone(p, c, x, dim - 1, v) || c->rank == CONV_SPACE)
                 continue;
             for (uint32_t k = c->rank++; k > 0; k--) {

@@ -30,7 +30,5 @@ void conv_whole_dims(Printer *p, Conv *c, const ConvDims *x);
 // The place in y that all n together number.
 Index conv_flat_place(Polys *polys, const Conv *c);
 
-// Is the variable in the index?
-bool conv_holds(Index i, LoopId v);
 
 #endif

@@ -76,7 +76,7 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
                       .anywhere = cpu->squares == 0};
     const int64_t lanes = pixel_lanes(to->dtype);
     if (c->rank != 2 || x->rank != 4 || !lanes || !processor_has_words(cpu) ||
-        !conv_holds(c->x->at[2], c->n[0]) || !conv_holds(c->x->at[3], c->n[1]) ||
+        !poly_has_loop(c->x->at[2], c->n[0]) || !poly_has_loop(c->x->at[3], c->n[1]) ||
         !(c->depthwise ? pixel_windows_fit(p->mod, c, w, to) : is_product(p->mod, c, w, to)) ||
         !poly_is_const(x->dims[2], &to->in[0]) || !poly_is_const(x->dims[3], &to->in[1]) ||
         (c->bytes && (!byte_conv_fits(p, c, c->bytes) || !byte_conv_centred(p, c->bytes))))

@@ -5,16 +5,6 @@
 enum { LOADED = 4, MOST_DIRECT = 8 }; // rows of a window
 enum { WIDE = 32, FARTHEST = 4096 };   // columns
 
-static bool is_var(void *context, const Atom *a)
-{
-    return a->kind == ATOM_LOOP && a->var == *(LoopId *)context;
-}
-
-static bool uses(Index i, LoopId v)
-{
-    return poly_any(i, is_var, &v);
-}
-
 // The coefficient of v alone in i.
 static int64_t coefficient(Index i, LoopId v)
 {
@@ -68,7 +58,7 @@ static void find_places(void *context, const Expr *e)
     for (uint32_t i = 0; e->kind == EX_LOAD && i < e->rank; i++)
         for (int k = 0; k < 2; k++) {
             Axis *x = &f->w->axis[k];
-            if (!f->fit || !uses(e->at[i], x->r))
+            if (!f->fit || !poly_has_loop(e->at[i], x->r))
                 continue;
             f->fit = x->place ? x->place == e->at[i] : read_place(f->w, x, e->at[i]);
         }
