@@ -14,6 +14,8 @@
 //    its part of t[n,f,k,q], all windows turned round.
 //    Where each phase sees one tap (windows that touch and do not overlap), rows of x times w, as
 //    it lies, are all of it: t[n,(k,f),q].
+//    With a dilation d a phase sees no tap or every s / g-th one, whose places of x are d / g
+//    apart, where g is the greatest that divides both. Each is a range by itself then.
 // 2. One kernel moves y[n,k,o] = t[n, o mod s, k, o div s]. Without strides t is y.
 
 #include "ir/ops/conv.h"
@@ -103,15 +105,17 @@ typedef struct Range {
     Index shift;
 } Range;
 
-enum { RANGES = 3 };
+enum { RANGES = 8, MOST_CHOICES = 27 };
 
 typedef struct Phases {
     const Transposed *t;
-    uint32_t rank, choices;          // of the spatial part; of a range for each dim
-    Range range[MAX_RANK][RANGES];   // of each dim
-    uint32_t nranges[MAX_RANK];      // of those
-    bool one;                        // there are several, and each sees one tap
-    Index places[MAX_RANK];          // of t
+    uint32_t rank, choices;        // of the spatial part; of a range for each dim
+    Range range[MAX_RANK][RANGES]; // of each dim
+    uint32_t nranges[MAX_RANK];    // of those
+    int64_t step[MAX_RANK];        // from one tap that a phase sees to the next,
+    int64_t apart[MAX_RANK];       // and between their places of x
+    bool one;                      // there are several, and each sees one tap
+    Index places[MAX_RANK];        // of t
 } Phases;
 
 static void add_range(Lower *l, Phases *r, uint32_t i, Range range)
@@ -120,12 +124,29 @@ static void add_range(Lower *l, Phases *r, uint32_t i, Range range)
     if (r->t->stride[i] != 1) {
         int64_t before = 0;
         poly_is_const(r->t->before[i], &before);
-        range.shift = ix(l, (before + range.first - range.rest) / r->t->stride[i]);
+        const int64_t at = before + range.first - range.rest * r->t->dilation[i];
+        range.shift = ix(l, floor_divide(at, r->t->stride[i]));
     }
     r->range[i][r->nranges[i]++] = range;
 }
 
-// false: taps or padding are not known, or a stride and a dilation meet.
+// The ranges of dim i, in which a stride and a dilation meet. false: too many.
+static bool add_dilated(Lower *l, Phases *r, uint32_t i, int64_t taps, int64_t before)
+{
+    const int64_t s = r->t->stride[i], d = r->t->dilation[i], step = r->step[i];
+    for (int64_t f = 0; f < s; f++) {
+        int64_t rest = 0;
+        while (rest < step && rest < taps && (f + before - rest * d) % s != 0)
+            rest++;
+        const bool none = rest == step || rest == taps;
+        if (r->nranges[i] == RANGES)
+            return false;
+        add_range(l, r, i, (Range){f, 1, none ? 0 : (taps - rest + step - 1) / step, rest, NULL});
+    }
+    return true;
+}
+
+// false: taps or padding are not known, or kernels would be too many.
 static bool read_phases(Lower *l, const Transposed *t, Tensor w, Phases *r)
 {
     uint32_t strides = 0;
@@ -133,10 +154,15 @@ static bool read_phases(Lower *l, const Transposed *t, Tensor w, Phases *r)
     for (uint32_t i = 0; i < r->rank; i++) {
         int64_t s = t->stride[i], taps, before = 0;
         if (!poly_is_const(w.dims[i + 2], &taps) ||
-            (s != 1 && (!poly_is_const(t->before[i], &before) ||
-                        (t->dilation[i] != 1 && taps > 1))))
+            (s != 1 && !poly_is_const(t->before[i], &before)))
             return false;
-        for (int64_t f = 0, count; f < s; f += count) {
+        const bool meet = s != 1 && t->dilation[i] != 1 && taps > 1;
+        for (r->step[i] = 1; r->step[i] * t->dilation[i] % s != 0;)
+            r->step[i]++;
+        r->apart[i] = r->step[i] * t->dilation[i] / s;
+        if (meet && !add_dilated(l, r, i, taps, before))
+            return false;
+        for (int64_t f = 0, count; !meet && f < s; f += count) {
             const int64_t rest = ((f + before) % s + s) % s, more = taps % s;
             const int64_t end = f + (rest < more ? more : s) - rest;
             count = (end < s ? end : s) - f;
@@ -145,7 +171,9 @@ static bool read_phases(Lower *l, const Transposed *t, Tensor w, Phases *r)
         r->places[i] = s == 1 ? t->out[i] : ix_div(l, ix_add(l, t->out[i], ix(l, s - 1)), ix(l, s));
         r->choices *= r->nranges[i];
         strides += s != 1;
-        r->one &= taps == s && before % s == 0;
+        r->one &= taps == s && before % s == 0 && !meet;
+        if (r->choices > MOST_CHOICES)
+            return false;
     }
     r->one = r->one && strides;
     return strides + w.rank <= MAX_RANK;
@@ -260,10 +288,10 @@ static void lower_choice(Lower *l, const Phases *r, uint32_t choice, Tensor to)
     vars[0] = channels_at(l, k, xat, wat);
     xat[0] = o[0];
     for (uint32_t i = 0; i < r->rank; i++) {
-        int64_t s = r->t->stride[i], d = r->t->dilation[i], last = of[i]->taps - 1;
+        int64_t s = r->t->stride[i], d = r->apart[i], last = of[i]->taps - 1;
         taps &= of[i]->taps > 0;
         vars[i + 1] = red(l, ix(l, of[i]->taps));
-        Index tap = ix_scale(l, ix_sub(l, ix(l, last), vars[i + 1]), s);
+        Index tap = ix_scale(l, ix_sub(l, ix(l, last), vars[i + 1]), r->step[i]);
         wat[i + 2] = r->one   ? phase_of(l, r, o[1], i)
                      : s == 1 ? tap
                               : ix_add(l, tap, ix_add(l, phase[i], ix(l, of[i]->rest)));
