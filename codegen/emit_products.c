@@ -42,6 +42,7 @@ typedef enum ConvForm {
     TWO_FORM,
     LINE_FORM,
     PLANE_FORM,
+    MADE_FORM,
     HALF_FORM,
     SEVENS_FORM,
     SPLIT_FORM
@@ -67,6 +68,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return c->tile > 0 && c->line > 0 && c->plane == (form == PLANE_FORM);
     if (form == TWO_FORM)
         return c->tile > 0 && winograd_steps(c);
+    if (form == MADE_FORM)
+        return c->made != NULL;
     if (form == SEVENS_FORM)
         return c->sevens;
     return form == ANY_FORM || c->tile > 0;
@@ -130,6 +133,8 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
         parts[n++] = "cameo_conv_panels.h", parts[n++] = "cameo_conv.h";
         parts[n++] = "cameo_conv_share.h";
     }
+    if (w->forms[MADE_FORM])
+        parts[n++] = "cameo_conv_pack.h";
     if (w->forms[SEVENS_FORM])
         parts[n++] = "cameo_strassen.h";
     if (w->forms[SPLIT_FORM])

@@ -92,8 +92,8 @@ static bool is_number(Index i, int64_t *n)
 static bool is_link(const Conv *c)
 {
     int64_t n;
-    if (!c || c->bytes || c->half || c->pixels || c->wide || c->tile || c->rank != 2 ||
-        !c->finish || c->chain)
+    if (!c || c->bytes || c->half || c->pixels || c->wide || c->computed || c->tile ||
+        c->rank != 2 || !c->finish || c->chain)
         return false;
     for (uint32_t i = 0; i < c->rank; i++)
         if (!is_number(c->out[i], &n) || !is_number(c->taps[i], &n) || !is_number(c->in[i], &n) ||

@@ -11,6 +11,7 @@
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/conv_dims.h"
 #include "codegen/cpu/conv_images.h"
+#include "codegen/cpu/conv_pack.h"
 #include "codegen/cpu/finish.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/halves.h"
@@ -24,10 +25,8 @@
 #include <string.h>
 
 enum {
-    MAX_PARS = 32,
     LEAST_PLACES = 2, // of y
     LEAST_PLANE = 8,  // of planes by their own windows: of fewer loops are quicker
-    CONV_K = 256,
     CONV_N = 192,
     SLACK = 64,
     TAPS = 128,
@@ -39,7 +38,7 @@ typedef struct Match {
     Printer *p;
     Module *mod;
     Polys *polys;
-    const Stmt *loops[MAX_PARS];
+    const Stmt *loops[CONV_PARS];
     uint32_t nloops;
     Index lx, lw, ly;
     Index at[CONV_SPACE], low[CONV_SPACE], high[CONV_SPACE]; // of each n: its dim of x
@@ -47,8 +46,9 @@ typedef struct Match {
     bool guarded;
     Bytes *bytes; // what the factors are, if bytes
     const Widened *widened;
-    // The factors must be of bfloat16; n begins with what numbers images; n are two dims at most.
-    bool half, images, planes;
+    // The factors must be of bfloat16; n begins with what numbers images; n are two dims at most; w
+    // is not the constant factor, or the second one, but the other one.
+    bool half, images, planes, other;
     Conv c;
 } Match;
 
@@ -109,7 +109,7 @@ static bool is_constant(Match *m, const Expr *load)
 static bool find_sum(Match *m, const Kernel *k)
 {
     const Stmt *s = k->body;
-    for (; s && s->kind == S_FOR && s->par && !s->next && m->nloops < MAX_PARS; s = s->body)
+    for (; s && s->kind == S_FOR && s->par && !s->next && m->nloops < CONV_PARS; s = s->body)
         m->loops[m->nloops++] = s;
     if (!s || s->kind != S_STORE || s->next || m->nloops == 0)
         return false;
@@ -141,11 +141,14 @@ static bool find_sum(Match *m, const Kernel *k)
         x = widened_source(m->widened, m->mod, x);
         w = widened_source(m->widened, m->mod, w);
     }
-    bool swap = is_constant(m, x);
+    bool swap = is_constant(m, x) != m->other;
     m->c.x = swap ? w : x;
     m->c.w = swap ? x : w;
+    m->c.computed = !is_constant(m, m->c.w);
+    if (m->c.computed && (m->half || m->c.wide || m->c.w->buffer == s->buffer))
+        return false;
     const DType read = buffer_at(m->mod, m->c.x->buffer)->dtype;
-    return is_constant(m, m->c.w) && m->c.x->buffer != s->buffer &&
+    return m->c.x->buffer != s->buffer &&
            (m->half || read == r->dtype || (m->c.wide && read == DT_F32));
 }
 
@@ -220,10 +223,10 @@ static bool read_dim(Match *m, const ConvDims *x, uint32_t i)
 static bool read_dims(Match *m)
 {
     const Expr *r = m->c.reduce;
-    LoopId vars[2 * MAX_PARS];
+    LoopId vars[2 * CONV_PARS];
     uint32_t n = 0;
     ConvDims x;
-    if (m->nloops + r->rank > 2 * MAX_PARS)
+    if (m->nloops + r->rank > 2 * CONV_PARS)
         return false;
     for (uint32_t i = 0; i < m->nloops; i++)
         vars[n++] = m->loops[i]->var;
@@ -374,34 +377,18 @@ static bool choose_roles(Match *m)
 
 // ---- packing -----------------------------------------------------------------------------------
 
-// A place in w: for each variable its extent and stride, the outermost first.
-typedef struct Walk {
-    uint32_t n;
-    LoopId var[MAX_PARS];
-    int64_t extent[MAX_PARS], stride[MAX_PARS];
-    int64_t size; // of all
-} Walk;
-
 static bool walk_add(Match *m, Walk *w, LoopId v)
 {
     int64_t n = 1, s = 0;
     if (v && (!poly_is_const(extent(m, v), &n) || !poly_is_const(factor(m, m->lw, v), &s)))
         return false;
-    if (w->n == MAX_PARS || n <= 0 || w->size > ((int64_t)1 << 28) / n)
+    if (w->n == CONV_PARS || n <= 0 || w->size > ((int64_t)1 << 28) / n)
         return false;
     w->var[w->n] = v;
     w->extent[w->n] = n;
     w->stride[w->n++] = s;
     w->size *= n;
     return true;
-}
-
-static int64_t walk_at(const Walk *w, int64_t i)
-{
-    int64_t at = 0;
-    for (uint32_t k = w->n; k > 0; i /= w->extent[k - 1], k--)
-        at += i % w->extent[k - 1] * w->stride[k - 1];
-    return at;
 }
 
 // The variables around that w depends on number its blocks.
@@ -419,12 +406,6 @@ static bool walk_groups(Match *m, Walk *groups)
     }
     return true;
 }
-
-typedef struct Panels {
-    Walk groups, k;
-    int64_t rows, row; // extent and stride of m
-    int64_t start;
-} Panels;
 
 static bool read_panels(Match *m, Panels *w)
 {
@@ -445,71 +426,6 @@ static bool read_panels(Match *m, Panels *w)
            w->groups.size <= ((int64_t)1 << 28) / (w->rows + TILE_ROWS) / w->k.size;
 }
 
-// Where the weights of a group begin, those of its rows and its values of k.
-static const StoredF32 *column_of(const Panels *w, const StoredF32 *from, int64_t group, int64_t k)
-{
-    return from + w->start + walk_at(&w->groups, group) + walk_at(&w->k, k);
-}
-
-static bool same_walk(const Walk *a, const Walk *b)
-{
-    bool same = a->n == b->n;
-    for (uint32_t i = 0; same && i < a->n; i++)
-        same = a->extent[i] == b->extent[i] && a->stride[i] == b->stride[i];
-    return same;
-}
-
-bool conv_same_panels(const Conv *a, const Conv *b)
-{
-    const Panels *w = a->panels, *v = b->panels;
-    return w && v && a->w->buffer == b->w->buffer && w->rows == v->rows && w->row == v->row &&
-           w->start == v->start && same_walk(&w->groups, &v->groups) && same_walk(&w->k, &v->k);
-}
-
-// The weight of row i of a group at `from`, times what the sum is multiplied by.
-static float scaled(const Panels *w, const Finish *f, int64_t group, int64_t i,
-                    const StoredF32 *from)
-{
-    return f->scale ? (float)(f->scale[group * w->rows + i] * (double)*from) : *from;
-}
-
-// Rows of one panel after the other: so many lines of memory are read and one is written at a time.
-static void pack_panels(const Conv *c, const Panels *w, const Finish *f, const StoredF32 *from,
-                        float *to)
-{
-    const int64_t panels = (w->rows + TILE_ROWS - 1) / TILE_ROWS, size = w->k.size;
-    for (int64_t g = 0; g < w->groups.size; g++)
-        for (int64_t begin = 0; begin < w->rows; begin += TILE_ROWS) {
-            const int64_t end = begin + TILE_ROWS < w->rows ? begin + TILE_ROWS : w->rows;
-            for (int64_t k = 0; k < size; k++) {
-                const StoredF32 *column = column_of(w, from, g, k);
-                float *panel = to + g * c->block;
-                if (!c->split)
-                    panel += conv_packed_at(panels, size, begin, k) - begin;
-                for (int64_t i = begin; i < end; i++)
-                    panel[c->split ? split_conv_at(w->rows, size, i, k) : i] =
-                        scaled(w, f, g, i, column + i * w->row);
-            }
-        }
-}
-
-static bool pack_tiles(const Conv *c, const Panels *w, const Finish *f, const StoredF32 *from,
-                       float *to)
-{
-    const int64_t channels = w->k.size / winograd_window(c);
-    float *plain = malloc((size_t)(w->groups.size * w->rows * w->k.size) * sizeof *plain), *p;
-    if (!plain)
-        return false;
-    p = plain;
-    for (int64_t g = 0; g < w->groups.size; g++)
-        for (int64_t i = 0; i < w->rows; i++)
-            for (int64_t k = 0; k < w->k.size; k++)
-                *p++ = scaled(w, f, g, i, column_of(w, from, g, k) + i * w->row);
-    winograd_pack(c, w->groups.size, w->rows, channels, plain, to);
-    free(plain);
-    return true;
-}
-
 static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
 {
     Buffer *b = buffer_at(m->mod, m->c.w->buffer);
@@ -522,7 +438,7 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
     m->c.block = panels * k * TILE_ROWS;
     int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
     float *to = arena_lend(m->mod->arena, (size_t)(w->groups.size * m->c.block) * sizeof *to);
-    if (tile && !pack_tiles(&m->c, w, f, from, to)) {
+    if (tile && !conv_pack_tiles(&m->c, w, f, from, to)) {
         *error = STR("no memory for packed weights");
         return false;
     }
@@ -530,13 +446,26 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
     for (int64_t i = 0; f->scale && i < w->groups.size * w->rows; i++)
         scales |= f->scale[i] != 1;
     if (!tile) {
-        pack_panels(&m->c, w, f, from, to);
+        conv_pack_panels(&m->c, w, f, from, to);
         m->c.panels = scales ? NULL : memcpy(NEW(m->mod->arena, Panels), w, sizeof *w);
     }
     m->c.packed = constants_weight(m->mod, m->c.w->buffer, 4, dims, to);
     model_forget(m->mod->model, from,
                  (size_t)(w->groups.size * w->rows * w->k.size) * sizeof *from);
     return true;
+}
+
+static BufferId scratch(Match *m, Index size)
+{
+    return buffer_new(m->mod, BUF_TEMP, m->c.w->rank ? STR("scratch") : STR(""), DT_F32, 1, &size);
+}
+
+// Room for those that the program packs.
+static void make_room(Match *m, const Panels *w)
+{
+    m->c.block = (w->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS * w->k.size;
+    m->c.made = memcpy(NEW(m->mod->arena, Panels), w, sizeof *w);
+    m->c.packed = scratch(m, poly_const(m->polys, w->groups.size * m->c.block));
 }
 
 // Windows of planes stay as they lie, times what their sums are multiplied by.
@@ -549,7 +478,7 @@ static bool scale_windows(Match *m, const Panels *w, const Finish *f, Str *error
     float *to = arena_lend(m->mod->arena, (size_t)(w->groups.size * w->k.size) * sizeof *to);
     for (int64_t g = 0; g < w->groups.size; g++)
         for (int64_t k = 0; k < w->k.size; k++)
-            to[g * w->k.size + k] = scaled(w, f, g, 0, column_of(w, from, g, k));
+            to[g * w->k.size + k] = conv_scaled(w, f, g, 0, k, from);
     const int64_t dims[] = {w->groups.size, w->k.size};
     m->c.packed = constants_weight(m->mod, m->c.w->buffer, 2, dims, to);
     m->c.block = w->k.size;
@@ -583,7 +512,7 @@ static bool find_finish(Match *m, const Panels *w, bool exact, Finish *f)
 static void choose_finish(Match *m, const Panels *w, const ConvChoice *how, Finish *f)
 {
     Conv *c = &m->c;
-    if (!find_finish(m, w, how->exact, f))
+    if (!find_finish(m, w, how->exact || c->computed, f)) // no weight is there to be scaled
         return;
     c->biases = c->depthwise ? 1 : (w->rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     const int64_t dims[] = {w->groups.size, c->biases};
@@ -691,18 +620,13 @@ static bool find_bytes(Match *m, const Panels *w, const Processor *cpu, Conv **f
     return ok;
 }
 
-static BufferId scratch(Match *m, Index size)
-{
-    return buffer_new(m->mod, BUF_TEMP, m->c.w->rank ? STR("scratch") : STR(""), DT_F32, 1, &size);
-}
-
 // The form of the convolution, and what it needs beside x, w and y.
 static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
 {
     Conv *c = &m->c;
     if (c->image) {
         c->sums = scratch(m, poly_mul(m->polys, c->rows, conv_places(m->polys, c)));
-    } else {
+    } else if (!c->computed) {
         if (w->groups.size * w->rows * w->k.size <= MOST_TRANSFORMED)
             winograd_choose(c, how);
         split_conv_choose(m->mod, c, how, w->rows, w->k.size);
@@ -729,13 +653,13 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
 // The same with places of all images as its columns, where that is less work.
 static void join_images(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
 {
-    Match all = {.p = m->p, .mod = m->mod, .polys = m->polys, .images = true};
+    Match all = {.p = m->p, .mod = m->mod, .polys = m->polys, .images = true, .other = m->other};
     Panels v;
     Finish f;
     if (m->c.depthwise || !find_sum(&all, k) || !choose_roles(&all) || !read_panels(&all, &v) ||
         !all.c.image || !conv_images_worth(m->polys, &m->c, &all.c, how, v.rows, v.k.size))
         return;
-    const bool finishes = find_finish(&all, &v, how->exact, &f);
+    const bool finishes = find_finish(&all, &v, how->exact || all.c.computed, &f);
     free(f.scale);
     free(f.bias);
     if (finishes ? !f.curve || !f.added : all.c.store->value == all.c.reduce) {
@@ -747,21 +671,49 @@ static void join_images(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
 // The same for each of several planes, where tiles of Winograd's are less work then.
 static void part_planes(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
 {
-    Match one = {.p = m->p, .mod = m->mod, .polys = m->polys, .planes = true};
+    Match one = {.p = m->p, .mod = m->mod, .polys = m->polys, .widened = m->widened};
     Panels v;
-    if (m->c.rank == CONV_SPACE && !m->c.image && find_sum(&one, k) && choose_roles(&one) &&
+    one.planes = true;
+    one.other = m->other;
+    if (m->c.rank == CONV_SPACE && !m->c.image && !m->c.computed && find_sum(&one, k) && choose_roles(&one) &&
         read_panels(&one, &v) && conv_planes_worth(&one.c, &m->c, how, v.rows, v.k.size)) {
         *m = one;
         *w = v;
     }
 }
 
+// Computed weights are worth a pass over them where windows are more than elements of x, or reach
+// beyond them: anything else is a product of matrices. So is one row of windows inside of x.
+static bool is_worth(const Match *m, const Panels *w)
+{
+    bool window = false;
+    for (uint32_t i = 0; i < m->c.rank; i++)
+        window |= m->c.stride[i] != 1 || !poly_equals(m->c.taps[i], 1);
+    return !m->c.computed || m->c.depthwise ||
+           ((m->guarded || (window && w->rows > 1)) && conv_pack_fits(w));
+}
+
+// Either factor may be w.
+static bool match(Match *m, const Kernel *k, const ConvChoice *how, Panels *w)
+{
+    const Match none = {.p = m->p, .mod = m->mod, .polys = m->polys, .widened = how->widened};
+    for (int other = 0; other < 2; other++) {
+        *m = none;
+        m->other = other;
+        if (!find_sum(m, k))
+            return false;
+        if (choose_roles(m) && read_panels(m, w) && is_worth(m, w))
+            return true;
+    }
+    return false;
+}
+
 bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error)
 {
-    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .widened = how->widened};
+    Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys};
     Panels w;
     *found = NULL;
-    if (!find_sum(&m, k) || !choose_roles(&m) || !read_panels(&m, &w))
+    if (!match(&m, k, how, &w))
         return true;
     if (m.bytes)
         return find_bytes(&m, &w, how->cpu, found, error);
@@ -774,9 +726,13 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     part_planes(&m, &w, k, how);
     choose_form(&m, &w, how);
     choose_finish(&m, &w, how, &finish);
-    bool packed = !m.c.depthwise ? pack_weights(&m, &w, &finish, error)
-                  : m.c.finish   ? scale_windows(&m, &w, &finish, error)
-                                 : true;
+    bool packed = true;
+    if (m.c.computed && !m.c.depthwise)
+        make_room(&m, &w);
+    else if (!m.c.computed && !m.c.depthwise)
+        packed = pack_weights(&m, &w, &finish, error);
+    else if (!m.c.computed && m.c.finish)
+        packed = scale_windows(&m, &w, &finish, error);
     free(finish.scale);
     free(finish.bias);
     if (!packed)
@@ -792,7 +748,7 @@ bool conv_read_narrow(Printer *p, Kernel *k, Conv *c, ByteWeights *weights, Str 
     Panels w;
     *c = (Conv){0};
     *weights = (ByteWeights){0};
-    if (!find_sum(&m, k) || m.c.wide || !choose_roles(&m) || !read_panels(&m, &w))
+    if (!find_sum(&m, k) || m.c.wide || m.c.computed || !choose_roles(&m) || !read_panels(&m, &w))
         return true;
     *c = m.c;
     c->bytes = m.bytes;

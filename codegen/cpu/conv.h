@@ -57,6 +57,8 @@ typedef struct Conv {
     int64_t block;        // elements of such a block
     BufferId packed, padded, panel;
     const struct Panels *panels; // packed holds w as it is, in such panels; NULL: something else
+    bool computed;               // w is no constant: the program packs it, unless it is depthwise
+    const struct Panels *made;   // then: what it packs before, to `packed` (conv_pack.h)
     BufferId shared; // panels of x that all threads read, where they share rows, or tiles of a
                      // line; 0: none
     Stmt *epilogue;  // loops that apply f to y; NULL: f is the identity, or `finish`

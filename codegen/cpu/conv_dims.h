@@ -30,5 +30,4 @@ void conv_whole_dims(Printer *p, Conv *c, const ConvDims *x);
 // The place in y that all n together number.
 Index conv_flat_place(Polys *polys, const Conv *c);
 
-
 #endif

@@ -4,6 +4,7 @@
 #include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/chain.h"
 #include "codegen/cpu/conv_images.h"
+#include "codegen/cpu/conv_pack.h"
 #include "codegen/cpu/curve.h"
 #include "codegen/cpu/half_conv.h"
 #include "codegen/cpu/line_conv.h"
@@ -81,7 +82,10 @@ void conv_uses(Module *mod, const Conv *c, KernelUses *u)
         wide_uses(mod, c->reduce, c->x, c->w, c->epilogue, u);
     if (!c->packed || c->bytes)
         return;
-    access_note(u->arena, &u->buffers, c->packed, ACCESS_READ);
+    access_note(u->arena, &u->buffers, c->packed,
+                c->made ? ACCESS_READ | ACCESS_WRITE : ACCESS_READ);
+    if (c->made)
+        return;
     uses_drop_packed(mod, u, c->w->buffer, c->epilogue);
 }
 
@@ -578,6 +582,8 @@ static void print_mode(Printer *p, const Kernel *k, const Conv *c)
 static void print_one(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
                       Index work)
 {
+    if (c->made)
+        conv_pack_print(p, k, c, true);
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
     const char *rows = print_index_bare(p, c->rows), *n = print_index_bare(p, places);
@@ -748,6 +754,8 @@ void conv_print(Printer *p, const Kernel *k, const Conv *c)
         print_all_bytes(p, k, c, &outer);
         return;
     }
+    if (c->made)
+        conv_pack_print(p, k, c, false);
     conv_set_own(p, k, c, true);
     conv_print_sizes(p, c, "sizes");
     print_plan(p, c);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """contractions.py CAMEO [--programs N] [--seed S]: convolutions and products of random shapes agree with onnxruntime.
 
-Many small nodes go into each program: windows, strides, dilations, borders, groups, ranks, batches and sizes around those of
+Many small nodes go into each program: windows, constant or computed, strides, dilations, borders, groups, ranks, batches and sizes around those of
 tiles, transposed ones, each with something behind it that may become its epilogue; and mobile networks' three convolutions in a row. Programs
 take turns in their target (native, AVX2, several in one program), plain loops, the C compiler, fixed and open sizes, and the
 address sanitizer. What is compared is the greatest difference of a tensor, over its greatest element; bits are those of any
@@ -41,6 +41,15 @@ class Net(programs.Network):
         name = f"w{len(self.weights)}"
         scale = np.float32(max(1, np.prod(shape[1:])) ** -0.5)  # sums stay near one
         self.weights.append(numpy_helper.from_array(scale * self.normal(*shape), name))
+        return name
+
+    def windows(self, *shape):
+        """Weights of a convolution, which may be computed."""
+        if self.random.integers(4):
+            return self.weight(*shape)
+        name = f"x{len(self.inputs)}"
+        self.feeds[name] = np.float32(max(1, np.prod(shape[1:])) ** -0.5) * self.normal(*shape)
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         return name
 
     def add(self, op, *inputs, **attributes):
@@ -112,7 +121,7 @@ class Net(programs.Network):
         elif self.random.integers(2):
             inside = outside = 1
         batch = int(self.one_of(1, 1, 1, 2, 3))
-        x, w = self.image(batch, group * inside, space), self.weight(group * outside, inside, *window)
+        x, w = self.image(batch, group * inside, space), self.windows(group * outside, inside, *window)
         bias = [self.weight(group * outside)] if self.random.integers(2) else []
         v = self.add("Conv", x, w, *bias, strides=stride, dilations=dilation, pads=pads, group=group)
         if self.random.integers(4) == 0 and not self.open_sizes:
@@ -130,7 +139,7 @@ class Net(programs.Network):
             window, stride = [int(self.one_of(2, 3, 4))] * rank, [2] * rank
         if self.random.integers(4) == 0:
             window = stride
-        dilation = [int(self.one_of(1, 1, 1, 1, 2)) for _ in range(rank)]
+        dilation = [int(self.one_of(1, 1, 1, 1, 2, 3)) for _ in range(rank)]
         space = [int(self.random.integers(2, {1: 200, 2: 24, 3: 9}[rank])) for _ in range(rank)]
         reach = [(w - 1) * d + 1 for w, d in zip(window, dilation)]
         pads = [int(self.random.integers(min(r, 3))) if self.random.integers(2) else 0 for r in reach + reach]
@@ -143,7 +152,7 @@ class Net(programs.Network):
         inside, outside = int(self.one_of(1, 3, 8, 24)), int(self.one_of(1, 3, 8, 20))
         x = self.image(int(self.one_of(1, 1, 2)), group * inside, space)
         bias = [self.weight(group * outside)] if self.random.integers(2) else []
-        v = self.add("ConvTranspose", x, self.weight(group * inside, outside, *window), *bias, strides=stride,
+        v = self.add("ConvTranspose", x, self.windows(group * inside, outside, *window), *bias, strides=stride,
                      dilations=dilation, group=group, **sized)
         self.epilogue(v, group * outside, rank + 2)
 
