@@ -650,6 +650,28 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     c->shared = shared ? scratch(m, shared) : 0;
 }
 
+// Groups of little work each are what threads share, as are many groups: then nothing waits between
+// one and the next, and a thread keeps the copy of x and its panels where it keeps its scratch.
+static void choose_apart(Match *m, const Panels *w)
+{
+    enum { MANY = 16, MOST = 20000000, LITTLE = 100000, EVEN = 16 };
+    Conv *c = &m->c;
+    int64_t work, copied = 0, panel;
+    const int64_t groups = w->groups.size;
+    if (c->depthwise || c->split || c->line || c->image || (c->tile && c->shared) || groups < 2 ||
+        !poly_is_const(conv_work(m->polys, c), &work) || work > (groups < MANY ? LITTLE : MOST) ||
+        !poly_is_const(buffer_at(m->mod, c->panel)->dims[0], &panel) ||
+        (c->copy && !poly_is_const(conv_copy_size(m->polys, c), &copied)))
+        return;
+    c->apart = true;
+    c->shared = 0;
+    if (!c->copy)
+        return;
+    c->behind = (panel + EVEN - 1) / EVEN * EVEN;
+    c->padded = 0;
+    c->panel = scratch(m, poly_const(m->polys, c->behind + copied));
+}
+
 // The same with places of all images as its columns, where that is less work.
 static void join_images(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
 {
@@ -725,6 +747,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     join_images(&m, &w, k, how);
     part_planes(&m, &w, k, how);
     choose_form(&m, &w, how);
+    choose_apart(&m, &w);
     choose_finish(&m, &w, how, &finish);
     bool packed = true;
     if (m.c.computed && !m.c.depthwise)

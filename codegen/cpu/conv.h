@@ -42,8 +42,8 @@ typedef struct Conv {
     bool sevens;    // in seven products for eight (strassen.h)
     double cost[5]; // cycles expected directly, by tiles of 2 and 4, by terms, in seven products
                     // for eight; 0: none allowed
-    uint32_t rank; // dims of n and t
-    LoopId m, c;   // 0: one
+    uint32_t rank;  // dims of n and t
+    LoopId m, c;    // 0: one
     LoopId n[CONV_SPACE], t[CONV_SPACE]; // n 0: one place
     Index out[CONV_SPACE], taps[CONV_SPACE], pad[CONV_SPACE], in[CONV_SPACE], step[CONV_SPACE];
     int64_t stride[CONV_SPACE], dilation[CONV_SPACE];
@@ -53,9 +53,11 @@ typedef struct Conv {
     Index image;          // from one image of y to the next: the first n numbers images, and sums
                           // are made in `sums`, a row of places of all (conv_images.h); NULL: not
     BufferId sums;
-    Index group;          // which block of the packed weights, by the variables around
-    int64_t block;        // elements of such a block
+    Index group;   // which block of the packed weights, by the variables around
+    int64_t block; // elements of such a block
     BufferId packed, padded, panel;
+    bool apart;                  // each group is a unit of its own, which one thread does
+    int64_t behind;              // then: elements of the panel, behind which its copy of x is
     const struct Panels *panels; // packed holds w as it is, in such panels; NULL: something else
     bool computed;               // w is no constant: the program packs it, unless it is depthwise
     const struct Panels *made;   // then: what it packs before, to `packed` (conv_pack.h)

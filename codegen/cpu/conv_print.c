@@ -20,77 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-static void use_all(Module *mod, KernelUses *u, const Index *at, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        uses_add_index(mod, u, at[i]);
-}
-
-typedef struct Constants {
-    Module *mod;
-    KernelUses *uses;
-    const Conv *c;
-} Constants;
-
-static void drop_constant(void *context, const Expr *e)
-{
-    Constants *d = context;
-    if (e->kind == EX_LOAD && e != d->c->x && e != d->c->added &&
-        buffer_at(d->mod, e->buffer)->kind == BUF_WEIGHT)
-        access_drop(&d->uses->buffers, e->buffer);
-}
-
-// What the bias was made of is not read any more.
-static void drop_constants(Module *mod, KernelUses *u, const Conv *c)
-{
-    Constants d = {mod, u, c};
-    expr_walk(mod, c->store->value, drop_constant, &d);
-    if (c->added)
-        access_note(u->arena, &u->buffers, c->added->buffer, ACCESS_READ);
-    access_note(u->arena, &u->buffers, c->x->buffer, ACCESS_READ);
-    access_note(u->arena, &u->buffers, c->bias, ACCESS_READ);
-}
-
-void conv_uses(Module *mod, const Conv *c, KernelUses *u)
-{
-    if (c->pixels) {
-        pixel_conv_uses(mod, c, u);
-        return;
-    }
-    if (c->bytes)
-        bytes_uses(mod, c->bytes, c->epilogue, u);
-    else
-        access_note(u->arena, &u->buffers, c->store->buffer, ACCESS_READ | ACCESS_WRITE);
-    if (c->half)
-        half_conv_uses(mod, c, u);
-    if (c->chain)
-        chain_uses(mod, c, u);
-    if (c->finish)
-        drop_constants(mod, u, c);
-    const BufferId beside[] = {c->padded, c->panel, c->shared, c->sums};
-    for (int i = 0; i < 4; i++)
-        if (beside[i])
-            access_note(u->arena, &u->buffers, beside[i], ACCESS_READ | ACCESS_WRITE);
-    const Index *const dims[] = {c->out, c->taps, c->pad, c->in, c->step};
-    for (int i = 0; i < 5; i++)
-        use_all(mod, u, dims[i], c->rank);
-    const Index others[] = {c->rows, c->channels, c->channel, c->row, c->image};
-    use_all(mod, u, others, c->image ? 5 : 4);
-    if (c->depthwise)
-        use_all(mod, u, buffer_at(mod, c->x->buffer)->dims, buffer_at(mod, c->x->buffer)->rank);
-    if (c->wide)
-        wide_uses(mod, c->reduce, c->x, c->w, c->epilogue, u);
-    if (!c->packed || c->bytes)
-        return;
-    access_note(u->arena, &u->buffers, c->packed,
-                c->made ? ACCESS_READ | ACCESS_WRITE : ACCESS_READ);
-    if (c->made)
-        return;
-    uses_drop_packed(mod, u, c->w->buffer, c->epilogue);
-}
-
-// ---- printing
-
 void conv_set_own(Printer *p, const Kernel *k, const Conv *c, bool on)
 {
     uint32_t n = 0;
@@ -295,7 +224,9 @@ static void print_blocks(Printer *p, const Conv *c, const char *places, const ch
         return;
     }
     conv_print_finish(p, c, "image");
-    print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x, conv_buffer(p, c->padded));
+    const Index behind = poly_const(p->mod->polys, c->behind);
+    print_line(p, "cameo_conv_begin(&sizes, %s, %s, &image);", x,
+               c->behind ? start_of(p, c->panel, behind) : conv_buffer(p, c->padded));
     print_line(p, "for (int64_t n0 = 0, n1; n0 < %s; n0 = n1) {", places);
     p->indent++;
     print_line(p, "n1 = cameo_conv_end(n0, %s, image.width);", places);
@@ -659,6 +590,39 @@ static void print_planes(Printer *p, const Kernel *k, const Conv *c, Bounds *out
         print_stmts(p, c->epilogue);
 }
 
+// Groups, each of which is done by one thread.
+static void print_groups(Printer *p, const Kernel *k, const Conv *c, Bounds *outer, Index places,
+                         Index work)
+{
+    Index units = parts_units(p, outer->n, outer->vars);
+    if (c->made)
+        conv_pack_print(p, k, c, true);
+    parts_begin(p, c->panel);
+    conv_set_own(p, k, c, true);
+    conv_print_sizes(p, c, "sizes");
+    print_plan(p, c);
+    parts_nest_begin(p, outer->n, outer->vars);
+    p->indent++;
+    bool done;
+    if (c->tile) {
+        done = print_tiles(p, k, c, "0", "form.tiles");
+    } else {
+        print_blocks(p, c, print_index_bare(p, places), conv_image(p, c), conv_weights(p, c),
+                     conv_output(p, c));
+        conv_set_own(p, k, c, false);
+        done = !c->epilogue || conv_print_epilogue(p, c);
+        for (int i = 0; i < 2; i++) {
+            p->indent--;
+            print_line(p, "}");
+        }
+    }
+    p->indent--;
+    parts_nest_end(p, outer->n, outer->vars);
+    parts_end(p, print_index_bare(p, units), parts_grain(p, work));
+    if (!done)
+        print_stmts(p, c->epilogue);
+}
+
 // Prints it as parts that threads share; false: it is not worth it, and nothing was printed.
 static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *outer)
 {
@@ -667,11 +631,14 @@ static bool print_parts(Printer *p, const Kernel *k, const Conv *c, Bounds *oute
     Index work = conv_work(polys, c);
     BufferId own = c->bytes ? c->bytes->sums : c->depthwise ? c->padded : c->panel;
     if (!p->parts || p->parts->inside || !parts_may_own(p, own) ||
-        (c->depthwise ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)
-                      : !parts_worth(p, two, poly_floordiv(polys, work, two))))
+        (c->depthwise || c->apart
+             ? !outer->n || !parts_worth(p, parts_units(p, outer->n, outer->vars), work)
+             : !parts_worth(p, two, poly_floordiv(polys, work, two))))
         return false;
     if (c->depthwise)
         print_planes(p, k, c, outer, places, work);
+    else if (c->apart)
+        print_groups(p, k, c, outer, places, work);
     else if (c->bytes)
         print_bytes(p, k, c, outer, places, work);
     else if (c->tile && c->line)
