@@ -697,8 +697,9 @@ static void part_planes(Match *m, Panels *w, Kernel *k, const ConvChoice *how)
     Panels v;
     one.planes = true;
     one.other = m->other;
-    if (m->c.rank == CONV_SPACE && !m->c.image && !m->c.computed && find_sum(&one, k) && choose_roles(&one) &&
-        read_panels(&one, &v) && conv_planes_worth(&one.c, &m->c, how, v.rows, v.k.size)) {
+    if (m->c.rank == CONV_SPACE && !m->c.image && !m->c.computed && find_sum(&one, k) &&
+        choose_roles(&one) && read_panels(&one, &v) &&
+        conv_planes_worth(&one.c, &m->c, how, v.rows, v.k.size)) {
         *m = one;
         *w = v;
     }

@@ -241,8 +241,9 @@ void conv_whole_dims(Printer *p, Conv *c, const ConvDims *x)
     for (uint32_t dim = first; r->a && !c->image && dim > 0 && more > 1; dim--)
         for (uint32_t i = 0; i < r->rank; i++) {
             const LoopId v = r->vars[i];
-            if (poly_equals(loop_extent(p->mod->polys, v), 1) || !poly_has_loop(x->at[dim - 1], v) ||
-                !is_alone(p, c, x, dim - 1, v) || c->rank == CONV_SPACE)
+            if (poly_equals(loop_extent(p->mod->polys, v), 1) ||
+                !poly_has_loop(x->at[dim - 1], v) || !is_alone(p, c, x, dim - 1, v) ||
+                c->rank == CONV_SPACE)
                 continue;
             for (uint32_t k = c->rank++; k > 0; k--) {
                 c->n[k] = c->n[k - 1];
