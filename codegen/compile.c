@@ -110,6 +110,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
                           .strict = o->strict_fp,
                           .wide = o->wide && !o->strict_fp,
                           .words = processor_has_words(&rows[n - 1]) && !o->no_override,
+                          .direct = o->no_winograd || o->strict_fp || o->no_override ||
+                                    rows[n - 1].terms > 0,
                           .fused = &report->fused};
     bool passed = rewrite_model(m, o, &rows[n - 1], &passes) && pass_pipeline(m, &passes) &&
                   !diags->errors && run_kernel_passes(m, o, &passes);

@@ -18,6 +18,7 @@ typedef struct PassContext {
     bool strict;              // every operation as the model has it
     bool wide;                // operations of bfloat16 may hand float32 to one another
     bool words;               // words of bfloat16 are multiplied at once
+    bool direct;              // no convolution goes by Winograd's tiles
     struct FuseReport *fused; // where fusion says what it did (codegen/fuse.h); NULL: nowhere
     const struct Pass *kernel_passes; // the passes over kernels, where there are any to be had
 } PassContext;

@@ -7,7 +7,7 @@
 // z is a few times x, made of slices of x with its border. A window of one place along the first
 // dim leaves planes, which go by Winograd's tiles (codegen/cpu/conv.c): less than half of the
 // products for a copy that takes a twentieth of their time. Only windows of 3 x 3 places are such.
-// PassContext.strict leaves it out.
+// PassContext.direct leaves it out: it would be a copy for nothing.
 //
 // in:  inferred types, sorted nodes, constants folded.   out: the same.
 
@@ -163,7 +163,7 @@ static void rewrite(Stack *s, NodeId id)
 
 bool pass_stack_planes(Model *m, PassContext *c)
 {
-    if (c->on_device || c->strict)
+    if (c->on_device || c->direct)
         return true;
     Stack s = {.m = m, .scratch = arena_new()};
     s.uses = uses_of(m, s.scratch);
