@@ -442,7 +442,10 @@ static __attribute__((noinline, unused)) void cameo_gemm_packed(int64_t m, int64
 
 /* ---- shares of a product ---- */
 
-enum { CAMEO_GEMM_TALL = 512 }; /* so many rows are divided by rows, fewer by columns */
+enum {
+    CAMEO_GEMM_TALL = 512, /* so many rows are divided by rows, fewer by columns */
+    CAMEO_GEMM_WIDE = 1024 /* so many columns are always */
+};
 
 /* What units from .. to of a product are: blocks of rows, or panels of columns. A few last rows
  * belong to the block before them: alone they would be a product of few rows, whose sums go another
@@ -471,6 +474,38 @@ static __attribute__((noinline, unused)) cameo_rectangle cameo_gemm_share(int64_
 static inline __attribute__((unused)) int cameo_gemm_packs(int64_t m)
 {
     return m > CAMEO_TILE_ROWS && m < CAMEO_GEMM_TALL;
+}
+
+/* How many rows of A are packed at once, before the columns of C are divided; 0: none are. Many
+ * rows by many columns go some at a time: what C is of these rows and of the values of k that stay
+ * in the second cache is passed over less often. */
+static __attribute__((noinline, unused)) int64_t cameo_gemm_chunk(int64_t m, int64_t n)
+{
+    const int64_t chunks = (m + CAMEO_GEMM_M - 1) / CAMEO_GEMM_M;
+    if (m < 2 * CAMEO_GEMM_M || n < CAMEO_GEMM_WIDE)
+        return cameo_gemm_packs(m) ? m : 0;
+    return (m / chunks + CAMEO_TILE_ROWS) / CAMEO_TILE_ROWS * CAMEO_TILE_ROWS;
+}
+
+/* Units of the packing, and of the product, of rows that begin at `mode` - 1; 0: of all rows. */
+static __attribute__((noinline, unused)) int64_t cameo_gemm_chunk_units(int64_t m, int64_t n,
+                                                                        int64_t mode)
+{
+    return mode ? (n + CAMEO_TILE_COLUMNS - 1) / CAMEO_TILE_COLUMNS : cameo_gemm_units(m, n);
+}
+
+static __attribute__((noinline, unused)) cameo_rectangle
+cameo_gemm_chunk_share(int64_t m, int64_t n, int64_t mode, int64_t from, int64_t to)
+{
+    cameo_rectangle r = cameo_gemm_share(m, n, from, to);
+    if (!mode)
+        return r;
+    const int64_t chunk = cameo_gemm_chunk(m, n), left = m - (mode - 1);
+    r.m0 = mode - 1;
+    r.m1 = r.m0 + (chunk < left ? chunk : left);
+    r.n0 = from * CAMEO_TILE_COLUMNS;
+    r.n1 = to * CAMEO_TILE_COLUMNS < n ? to * CAMEO_TILE_COLUMNS : n;
+    return r;
 }
 
 /* Tiles of rows from .. to of A, for all k: for each CAMEO_GEMM_K values of k tiles of rows. */

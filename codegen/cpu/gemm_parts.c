@@ -11,15 +11,16 @@
 #include "codegen/cpu/wide.h"
 #include "codegen/parts.h"
 
-enum { TALL = 512, FEW = 4 };
+enum { TALL = 512, WIDE = 1024, CHUNK = 128, FEW = 4 }; // CAMEO_GEMM_TALL, _WIDE, _M
 enum { MACS = 10, BYTES = 2 }; // multiplications and additions, and bytes read, in 1e-10 s
 
 BufferId gemm_block(Module *mod, const Override *o)
 {
     Polys *polys = mod->polys;
-    int64_t m, k;
+    int64_t m, k, n;
     Index depth = loop_extent(polys, o->k);
-    bool few = poly_is_const(o->rows, &m) && (m <= TILE_ROWS || m >= TALL);
+    const bool wide = !o->split && !(poly_is_const(o->columns, &n) && n < WIDE);
+    bool few = poly_is_const(o->rows, &m) && (m <= TILE_ROWS || (m >= TALL && !wide));
     bool small = poly_is_const(o->rows, &m) && poly_is_const(depth, &k) && m * k < 4096;
     if (!o->packed || few || small)
         return 0;
@@ -88,24 +89,58 @@ static bool print_many(Printer *p, const Override *o, Bounds *outer, Bounds *sum
     return true;
 }
 
+// May there be rows of which some are packed at a time (cameo_gemm_chunk)?
+static bool has_chunks(const Override *o)
+{
+    int64_t n;
+    return o->block && !o->split && !(poly_is_const(o->rows, &n) && n < 2 * CHUNK) &&
+           !(poly_is_const(o->columns, &n) && n < WIDE);
+}
+
+// All rows, or those of the chunk that `mode` says.
 static void print_pack(Printer *p, const Override *o)
 {
-    const char *rows = print_index_bare(p, o->rows);
+    Polys *polys = p->mod->polys;
+    Index depth = loop_extent(polys, o->k);
+    const bool chunks = has_chunks(o);
     const char *name = o->split ? "split" : "gemm";
     const int tile = o->split ? 2 * TILE_ROWS : TILE_ROWS; // rows of a unit
     parts_begin(p, 0);
     override_zero(p, o, true);
-    const char *a = gemm_start(p, o->a->buffer, o->a->at);
-    print_line(p, "cameo_%s_pack_all(%s, %s, %s, %s, %s, from, to, b%u);", name, rows,
-               print_index_bare(p, loop_extent(p->mod->polys, o->k)), a, print_index_bare(p, o->am),
+    const char *rows = print_index_bare(p, o->rows);
+    const char *a = gemm_start(p, o->a->buffer, o->a->at), *am = print_index_bare(p, o->am);
+    if (chunks) {
+        print_line(p, "const cameo_rectangle r = cameo_gemm_chunk_share(%s, %s, mode, 0, 0);", rows,
+                   print_index_bare(p, o->columns));
+        a = str_printf(p->arena, "%s + r.m0 * %s", a, print_index(p, o->am)).at;
+    }
+    print_line(p, "cameo_%s_pack_all(%s, %s, %s, %s, %s, from, to, b%u);", name,
+               chunks ? "r.m1 - r.m0" : rows, print_index_bare(p, depth), a, am,
                print_index_bare(p, o->ak), o->block);
     access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     override_zero(p, o, false);
-    Polys *polys = p->mod->polys;
-    Index depth = loop_extent(polys, o->k);
-    Index units = poly_ceildiv(polys, o->rows, poly_const(polys, tile));
-    parts_end(p, str_printf(p->arena, "args.mode ? %s : 0", print_index_bare(p, units)).at,
+    const char *units =
+        chunks ? str_printf(p->arena, "(chunk + %d) / %d", tile - 1, tile).at
+               : print_index_bare(p, poly_ceildiv(polys, o->rows, poly_const(polys, tile)));
+    parts_end(p, str_printf(p->arena, "args.mode ? %s : 0", units).at,
               parts_grain(p, poly_scale(polys, depth, tile * 3)));
+}
+
+// Around the packing of rows and the product of these: one chunk of rows after the other.
+static void print_chunks(Printer *p, const Override *o, bool begin)
+{
+    const char *rows = print_index_bare(p, o->rows), *columns = print_index_bare(p, o->columns);
+    if (begin) {
+        print_line(p, "const int64_t chunk = cameo_gemm_chunk(%s, %s);", rows, columns);
+        print_line(p, "int64_t row = 0;");
+        print_line(p, "do {");
+        p->indent++;
+        print_line(p, "args.mode = chunk ? row + 1 : 0;");
+        return;
+    }
+    print_line(p, "row += chunk ? chunk : %s;", rows);
+    p->indent--;
+    print_line(p, "} while (row < %s);", rows);
 }
 
 const char *gemm_unpacked(const Override *o)
@@ -177,16 +212,20 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
                      poly_floordiv(p->mod->polys, work, poly_const(p->mod->polys, 2))))
         return false;
     const char *rows = print_index_bare(p, o->rows), *columns = print_index_bare(p, o->columns);
-    const char *name = o->wide ? "wide" : "gemm";
+    const char *name = o->wide ? "wide" : has_chunks(o) ? "gemm_chunk" : "gemm";
     nest_begin(p, outer, NULL);
     parts_around(p, outer, true);
-    if (o->block) {
+    const bool chunks = has_chunks(o);
+    if (chunks)
+        print_chunks(p, o, true);
+    else if (o->block)
         print_line(p, "args.mode = cameo_gemm_packs(%s);", rows);
+    if (o->block)
         print_pack(p, o);
-    }
     parts_begin(p, 0);
-    print_line(p, "const %s r = cameo_%s_share(%s, %s, from, to);",
-               o->wide ? "cameo_wide_part" : "cameo_rectangle", name, rows, columns);
+    print_line(p, "const %s r = cameo_%s_share(%s, %s, %sfrom, to);",
+               o->wide ? "cameo_wide_part" : "cameo_rectangle", name, rows, columns,
+               chunks ? "mode, " : "");
     gemm_print_begin(p, o, true);
     override_zero(p, o, true);
     nest_begin(p, sums, NULL);
@@ -194,13 +233,17 @@ static bool print_one(Printer *p, const Override *o, Bounds *outer, Bounds *sums
     nest_end(p, sums);
     override_zero(p, o, false);
     bool done = print_epilogue(p, o);
-    const char *units = str_printf(p->arena, "cameo_%s_units(%s, %s)", name, rows, columns).at;
+    const char *units = str_printf(p->arena, "cameo_%s_units(%s, %s%s)", name, rows, columns,
+                                   chunks ? ", args.mode" : "")
+                            .at;
     const char *grain = parts_grain_of(p, work, units);
     if (o->split)
         grain = str_printf(p->arena, "cameo_split_grain(%s, cameo_parts(threads), %s, %s)", rows,
                            units, grain)
                     .at;
     parts_end(p, units, grain);
+    if (chunks)
+        print_chunks(p, o, false);
     parts_around(p, outer, false);
     nest_end(p, outer);
     if (!done)
