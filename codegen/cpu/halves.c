@@ -50,6 +50,16 @@ static bool is_factor(const Expr *e)
     return halves_load(e) || (e->kind == EX_LOAD && e->dtype == DT_F32);
 }
 
+// Elements of a constant that data pick: all of it would be widened, and few are read.
+static bool is_picked(const Module *mod, const Expr *e)
+{
+    const Expr *load = halves_load(e);
+    bool picked = false;
+    for (uint32_t i = 0; load && i < load->rank; i++)
+        picked |= poly_reads_data(load->at[i]);
+    return picked && buffer_at(mod, load->buffer)->kind == BUF_WEIGHT;
+}
+
 static bool find(Halves *w, const Kernel *k, Found *f)
 {
     const Stmt *s = k->body;
@@ -63,7 +73,8 @@ static bool find(Halves *w, const Kernel *k, Found *f)
     const Expr *r = f->reduce;
     if (!r || f->several || r->op != R_ADD || r->dtype != DT_F32 || r->b->kind != EX_BINARY ||
         r->b->op != B_MUL || !is_factor(r->b->a) || !is_factor(r->b->b) ||
-        (!halves_load(r->b->a) && !halves_load(r->b->b)))
+        (!halves_load(r->b->a) && !halves_load(r->b->b)) || is_picked(w->mod, r->b->a) ||
+        is_picked(w->mod, r->b->b))
         return false;
     const Buffer *y = buffer_at(w->mod, s->buffer);
     Index at = linear_index(w->p, y->rank, y->dims, s->at), factor;
