@@ -148,7 +148,7 @@ static void content_of_constant(Model *m, Value *v)
         v->content[i] = poly_const(m->polys, scalar_load(t, at + i * dtype_info(t)->bytes).i);
 }
 
-static void set_constant(Model *m, ValueId id, const TensorData *t, int why)
+void infer_tensor(Model *m, ValueId id, const TensorData *t, int why)
 {
     Value *v = value_at(m, id);
     Index dims[MAX_RANK];
@@ -294,7 +294,7 @@ void infer_set_content(Infer *s, uint32_t o, uint32_t len, const Index *elements
 void infer_set_constant(Infer *s, uint32_t o, const TensorData *t)
 {
     if (out_value(s, o))
-        set_constant(s->model, s->n->out[o], t, WHY_ATTRIBUTE);
+        infer_tensor(s->model, s->n->out[o], t, WHY_ATTRIBUTE);
 }
 
 void infer_note(Infer *s, Index a, Index b, Fit fit)
@@ -645,7 +645,7 @@ static void begin_graph(Model *m, GraphId g)
     const Graph *graph = graph_at(m, g);
     for (uint32_t i = 0; i < graph->initializers.len; i++)
         if (graph->initializers.at[i].value)
-            set_constant(m, graph->initializers.at[i].value, graph->initializers.at[i].data,
+            infer_tensor(m, graph->initializers.at[i].value, graph->initializers.at[i].data,
                          WHY_INITIALIZER);
     for (uint32_t i = 0; i < graph->sparse.len; i++) {
         Str error;
@@ -653,7 +653,7 @@ static void begin_graph(Model *m, GraphId g)
         const TensorData *dense =
             sparse->value && sparse->data ? sparse_dense(m, sparse->data, &error) : NULL;
         if (dense)
-            set_constant(m, sparse->value, dense, WHY_INITIALIZER);
+            infer_tensor(m, sparse->value, dense, WHY_INITIALIZER);
     }
 }
 

@@ -25,6 +25,9 @@ struct Infer {
 void infer_model(Model *m, Diags *diags);
 // The same for one node whose inputs are known (passes that insert nodes use it).
 void infer_node(Model *m, NodeId n, Diags *diags);
+// Of a value that is a constant: dtype, dims and content are those of t, which the value keeps. why
+// is a WHY_...
+void infer_tensor(Model *m, ValueId v, const TensorData *t, int why);
 
 // What inference takes for the model's own float dtype (Model.dominant).
 DType infer_dominant_dtype(const Model *m);

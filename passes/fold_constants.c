@@ -7,7 +7,9 @@
 // bits), takes too long, or gives an output of the model or of a branch. What grows and is read by
 // nodes of constants alone (places that a ScatterND is told one by one) is known while the pass
 // runs, so that what comes of it in the end is compared with the constants that it began with.
-// Layers that make the same of the same have it computed once. The effort of the whole pass is
+// Layers that make the same of the same have it computed once. What reads a result is inferred anew
+// before its turn comes, so that a size that folding made a number (pads that exporters compute in
+// floats) is one for the layers that follow. The effort of the whole pass is
 // bounded by budgets: of bytes, and of multiplications.
 
 #include "ir/infer.h"
@@ -41,6 +43,7 @@ typedef struct Fold {
     VEC(NodeId) nodes;
     uint8_t *kept;    // by value: an output of some graph
     uint8_t *needed;  // by value: read by a node that runs in the program
+    uint8_t *news;    // by value: more is known of it than before the pass
     int64_t *rests;   // by value that is known for the time of the pass: bytes that it is made of
     VEC(ValueId) swollen; // these values
     VEC(NodeId) done; // nodes of large constants that were computed
@@ -133,9 +136,10 @@ static void make_initializer(Fold *f, ValueId id, const TensorData *of)
     v->def = DEF_INITIALIZER;
     v->node = 0;
     v->init = data;
-    v->constant = data;
     v->content = NULL; // said in dims of the nodes that go
     v->ncontent = 0;
+    infer_tensor(f->m, id, data, WHY_INITIALIZER);
+    f->news[id] = 1;
     vec_push(f->m->arena, &graph_at(f->m, v->graph)->initializers, ((Initializer){id, data}));
 }
 
@@ -347,8 +351,24 @@ static void interpret(Fold *f, NodeId id, Bytes operands)
         *budget -= (small ? SMALL_BUDGET : BUDGET) / MOST_FAILURES;
 }
 
+// Infers the node once more, if more is known now of what it reads.
+static void learn(Fold *f, NodeId id)
+{
+    const Node *n = node_at(f->m, id);
+    bool any = false;
+    for (uint32_t i = 0; i < n->nin; i++)
+        any = any || f->news[n->in[i]];
+    if (!any)
+        return;
+    infer_node(f->m, id, NULL); // what does not fit is reported when the pass ends
+    n = node_at(f->m, id);
+    for (uint32_t i = 0; i < n->nout; i++)
+        f->news[n->out[i]] = 1;
+}
+
 static void fold_node(Fold *f, NodeId id)
 {
+    learn(f, id);
     const Node *n = node_at(f->m, id);
     const Bytes operands = operands_of(f, n);
     bool known = true; // by their shapes alone: nothing to compute
@@ -371,6 +391,7 @@ bool pass_fold_constants(Model *m, PassContext *c)
               .multiplications = MULTIPLICATIONS};
     f.kept = NEWS(f.scratch, uint8_t, m->values.len);
     f.needed = NEWS(f.scratch, uint8_t, m->values.len);
+    f.news = NEWS(f.scratch, uint8_t, m->values.len);
     f.rests = NEWS(f.scratch, int64_t, m->values.len);
     for (GraphId g = 1; g < m->graphs.len; g++)
         for (uint32_t i = 0; i < graph_at(m, g)->outputs.len; i++)
