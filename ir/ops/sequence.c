@@ -192,6 +192,31 @@ static int64_t known_parts(Infer *s, Index size, int64_t *parts)
     return n;
 }
 
+// The size that every part has, however many they are, or NULL: parts of one element each, sizes
+// that are one, or a tensor of any length that is filled with one.
+static Index size_of_any_part(Infer *s)
+{
+    uint32_t n;
+    const Value *split = infer_in(s, 1);
+    const Index *content = infer_content(s, 1, &n);
+    if (!split)
+        return poly_const(s->polys, 1);
+    if (content && n > 0) {
+        for (uint32_t i = 1; i < n; i++)
+            if (content[i] != content[0])
+                return NULL;
+        return split->rank == 1 || poly_equals(content[0], 1) ? content[0] : NULL;
+    }
+    const Node *fill = split->def == DEF_NODE ? node_at(s->model, split->node) : NULL;
+    const Attr *value = fill && node_is(fill, "ConstantOfShape") ? attr_find(fill, "value") : NULL;
+    Str error;
+    const void *at = value && value->t ? tensor_elements(s->model, value->t, &error) : NULL;
+    if (!at || split->rank != 1 || !dtype_is_integer((DType)value->t->dtype))
+        return NULL;
+    int64_t each = scalar_load((DType)value->t->dtype, at).i;
+    return each >= 0 ? poly_const(s->polys, each) : NULL;
+}
+
 // What one part is: `size` along the axis, or without that axis (NULL).
 static Item part_of(Infer *s, const Value *x, int64_t axis, Index size)
 {
@@ -220,7 +245,8 @@ static void infer_split(Infer *s)
     if (s->failed)
         return;
     if (n < 0) {
-        Index size = drops ? NULL : infer_in(s, 1) ? dim_varies(s->model) : poly_const(s->polys, 1);
+        Index any = size_of_any_part(s);
+        Index size = drops ? NULL : any ? any : dim_varies(s->model);
         infer_list(s, result(s, 0), type, part_of(s, x, axis, size));
         return;
     }
