@@ -12,6 +12,7 @@
 #include "codegen/fix_sizes.h"
 #include "codegen/kernel_pass.h"
 #include "codegen/lowered.h"
+#include "codegen/offsets.h"
 #include "codegen/shelf.h"
 #include "codegen/toolchain.h"
 #include "codegen/units.h"
@@ -140,6 +141,8 @@ Module *compile_to_module(Model *m, const CompileOptions *o, Diags *diags, Compi
     else
         alike_module(mod);
     check_bounds(mod);
+    if (o->device != ON_CUDA)
+        name_offsets(mod);
     stage_end(m->arena, &report->stages, "products", &since);
     report->nkernels = mod->nkernels;
     return mod;
