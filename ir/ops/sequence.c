@@ -211,7 +211,8 @@ static Index size_of_any_part(Infer *s)
     const Attr *value = fill && node_is(fill, "ConstantOfShape") ? attr_find(fill, "value") : NULL;
     Str error;
     const void *at = value && value->t ? tensor_elements(s->model, value->t, &error) : NULL;
-    if (!at || split->rank != 1 || !dtype_is_integer((DType)value->t->dtype))
+    if (!at || tensor_count(value->t) != 1 || split->rank != 1 ||
+        !dtype_is_integer((DType)value->t->dtype))
         return NULL;
     int64_t each = scalar_load((DType)value->t->dtype, at).i;
     return each >= 0 ? poly_const(s->polys, each) : NULL;
