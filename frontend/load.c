@@ -71,6 +71,7 @@ Model *load_copy(Arena *a, const Model *m, Diags *diags)
     if (!copy)
         return NULL;
     copy->view = m->view;
+    model_lend(copy, m);
     copy->config = m->config;
     copy->contracts = m->contracts;
     copy->known = a == m->arena ? m->known : NULL; // it lies there

@@ -406,6 +406,7 @@ typedef struct ExternalFile {
     const unsigned char *at; // NULL where it cannot be read: then `error` says why
     uint64_t len;
     Str error;
+    bool lent;      // another model of the same bytes has it mapped
     bool escapes;   // the location names, or leads to, what is not in the model's folder
     uint32_t links; // names that the file has in its file system
 } ExternalFile;
@@ -466,6 +467,8 @@ typedef struct Model {
 
 Model *model_new(Arena *a);
 void model_close(Model *m); // unmaps external data; elements of its tensors are invalid after
+// A model of the same bytes reads what `of`, which is closed after it, has mapped of external data.
+void model_lend(Model *m, const Model *of);
 // What lies within n bytes at `at` in the model's file or in one of external data takes no memory
 // until it is read again (file_forget); NULL: all of these files.
 void model_forget(const Model *m, const void *at, size_t n);

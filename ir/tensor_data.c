@@ -157,10 +157,23 @@ static const ExternalFile *file_of(Model *m, Str location)
 void model_close(Model *m)
 {
     for (uint32_t i = 0; i < m->files.len; i++)
-        if (m->files.at[i].len)
+        if (m->files.at[i].len && !m->files.at[i].lent)
             munmap((void *)(uintptr_t)m->files.at[i].at, m->files.at[i].len);
     m->files.len = 0;
     m->file_ids = (Map){.arena = m->arena};
+}
+
+void model_lend(Model *m, const Model *of)
+{
+    for (uint32_t i = 0; i < of->files.len; i++) {
+        bool added;
+        uint32_t *slot = map_put(&m->file_ids, of->files.at[i].location, &added);
+        if (!added)
+            continue;
+        *slot = m->files.len;
+        vec_push(m->arena, &m->files, of->files.at[i]);
+        m->files.at[*slot].lent = true;
+    }
 }
 
 void model_forget(const Model *m, const void *at, size_t n)

@@ -16,11 +16,8 @@ typedef struct KnownKey {
 
 enum { FEW = 256 };
 
-static const void **place_of(Model *m, const KnownKey *key)
+const void **known_named(Model *m, Str bytes)
 {
-    const Str bytes = {(const char *)key, sizeof *key};
-    if (key->count < FEW)
-        return NULL;
     if (!m->known) {
         m->known = NEW(m->arena, struct Known);
         *m->known = (struct Known){.at = {.arena = m->arena}};
@@ -31,6 +28,11 @@ static const void **place_of(Model *m, const KnownKey *key)
     *map_put(&m->known->at, str_copy(m->arena, bytes), NULL) = m->known->found.len;
     vec_push(m->arena, &m->known->found, NULL);
     return &m->known->found.at[m->known->found.len - 1];
+}
+
+static const void **place_of(Model *m, const KnownKey *key)
+{
+    return key->count < FEW ? NULL : known_named(m, (Str){(const char *)key, sizeof *key});
 }
 
 const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType as)

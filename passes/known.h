@@ -13,4 +13,7 @@ const void **known_of(Model *m, const void *at, uint64_t count, DType t, DType a
 // In the same way the place of these elements as the dtype `as`, `count` of them in memory.
 const void **known_as(Model *m, const void *at, uint64_t count, DType t, DType as);
 
+// What something is called that was made of constants and is kept likewise.
+const void **known_named(Model *m, Str name);
+
 #endif

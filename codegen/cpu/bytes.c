@@ -142,8 +142,12 @@ BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements)
 
 BufferId bytes_keep(Module *mod, DType t, int64_t n, void *lent)
 {
-    const void *kept = arena_keep(mod->arena, lent, (size_t)n * dtype_stored_bytes(t));
-    return weight_of(mod, t, n, tensor_around(mod->arena, t, 1, &n, kept));
+    return bytes_around(mod, t, n, arena_keep(mod->arena, lent, (size_t)n * dtype_stored_bytes(t)));
+}
+
+BufferId bytes_around(Module *mod, DType t, int64_t n, const void *elements)
+{
+    return weight_of(mod, t, n, tensor_around(mod->arena, t, 1, &n, elements));
 }
 
 BufferId bytes_scratch(Module *mod, DType t, Index n)

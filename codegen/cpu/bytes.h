@@ -68,6 +68,8 @@ static inline int8_t bytes_weight(const Bytes *b, const void *elements, int64_t 
 BufferId bytes_buffer(Module *mod, DType t, int64_t n, const void *elements);
 // The first without a copy: of elements that the module's arena lent (arena_lend).
 BufferId bytes_keep(Module *mod, DType t, int64_t n, void *lent);
+// Of elements that lie in the module's arena.
+BufferId bytes_around(Module *mod, DType t, int64_t n, const void *elements);
 BufferId bytes_scratch(Module *mod, DType t, Index n);
 
 // What a kernel with it reads and writes.

@@ -236,6 +236,37 @@ void constant_forget(const Iterations *x, const Expr *e)
         constant_forget(x, e->b);
 }
 
+static void describe_load(const Iterations *x, const Expr *e, Buf *out)
+{
+    Str error;
+    const TensorData *data = buffer_at(x->mod, e->buffer)->data;
+    const void *at = tensor_elements(x->mod->model, (TensorData *)(uintptr_t)data, &error);
+    buf_printf(out, "load %d %p", e->dtype, at);
+    for (uint32_t i = 0; i < e->rank; i++) {
+        buf_printf(out, "[%lld: ", (long long)data->dims[i]);
+        iterations_describe(x, e->at[i], out);
+        buf_printf(out, "]");
+    }
+}
+
+void constant_describe(const Iterations *x, const Expr *e, Buf *out)
+{
+    if (e->kind == EX_LOAD) {
+        describe_load(x, e, out);
+        return;
+    }
+    buf_printf(out, "%d.%d.%d(", e->kind, e->op, e->dtype);
+    if (e->kind == EX_INDEX)
+        iterations_describe(x, e->index, out);
+    else if (e->kind == EX_CONST)
+        buf_put(out, &e->value, sizeof e->value);
+    else
+        constant_describe(x, e->a, out);
+    if (e->kind == EX_BINARY)
+        constant_describe(x, e->b, out);
+    buf_printf(out, ")");
+}
+
 bool constant_even(Iterations *x, const Expr *e, uint32_t step)
 {
     bool even = true;

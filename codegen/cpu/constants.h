@@ -8,6 +8,8 @@
 
 // Can e, an integer or a float32, be computed where only these variables run?
 bool constant_computes(const Iterations *x, const Expr *e);
+// Adds a text of e, which can be: where it and that of the nest are the same, so are its values.
+void constant_describe(const Iterations *x, const Expr *e, Buf *out);
 // Is e, which can be, the same at each `step` lanes (iterations_even)?
 bool constant_even(Iterations *x, const Expr *e, uint32_t step);
 // Its values at these lanes.

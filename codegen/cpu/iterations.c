@@ -115,6 +115,32 @@ bool iterations_know(const Iterations *x, Index i)
     return index_fits(x, i, 0);
 }
 
+void iterations_describe(const Iterations *x, Index i, Buf *out)
+{
+    for (uint32_t t = 0; t < i->nterms; t++) {
+        buf_printf(out, "%+lld", (long long)i->terms[t].coeff);
+        for (uint32_t k = 0; k < i->terms[t].natoms; k++) {
+            const Atom *a = i->terms[t].atoms[k];
+            for (uint32_t v = 0; a->kind == ATOM_LOOP && v < x->nloops; v++)
+                if (x->vars[v] == a->var)
+                    buf_printf(out, "*i%u", v);
+            if (a->kind == ATOM_LOOP)
+                continue;
+            buf_printf(out, "*%d(", a->kind);
+            iterations_describe(x, a->a, out);
+            buf_printf(out, ",");
+            iterations_describe(x, a->b, out);
+            buf_printf(out, ")");
+        }
+    }
+}
+
+void iterations_describe_nest(const Iterations *x, Buf *out)
+{
+    for (uint32_t i = 0; i < x->nloops; i++)
+        buf_printf(out, "for %lld ", (long long)x->extents[i]);
+}
+
 // ---- tables ------------------------------------------------------------------------------------
 
 static void add_index(const Iterations *x, Index i, uint32_t n, int64_t *to);

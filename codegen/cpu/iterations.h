@@ -37,6 +37,9 @@ void iterations_end(Iterations *x);
 
 // Can i be computed where only these variables run?
 bool iterations_know(const Iterations *x, Index i);
+// Adds a text of i, which they know, and of the nest: where it is the same, so are the values of i.
+void iterations_describe(const Iterations *x, Index i, Buf *out);
+void iterations_describe_nest(const Iterations *x, Buf *out);
 // Is i, which they know, the same at each `step` lanes from a multiple of step on? step divides
 // CONSTANT_LANES. After iterations_next.
 bool iterations_even(Iterations *x, Index i, uint32_t step);

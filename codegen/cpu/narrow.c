@@ -12,6 +12,7 @@
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/tiles.h"
+#include "passes/known.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -160,9 +161,26 @@ typedef struct Search {
     Module *mod;
     BufferId buffer;
     Codes *codes;
+    Buf *text; // not NULL: what would be evaluated is described, and nothing is
     LoopId vars[CONSTANT_LOOPS];
     uint32_t nvars;
 } Search;
+
+static void describe(const Iterations *x, const Stmt *store, const Form *f, Buf *out)
+{
+    iterations_describe_nest(x, out);
+    for (uint32_t i = 0; i < store->rank; i++) {
+        buf_printf(out, "[");
+        iterations_describe(x, store->at[i], out);
+        buf_printf(out, "]");
+    }
+    const Expr *const of[] = {f->q, f->s, f->z};
+    for (int i = 0; i < 3; i++) {
+        buf_printf(out, "\n");
+        if (of[i])
+            constant_describe(x, of[i], out);
+    }
+}
 
 // Evaluates what is stored in the buffer by these statements; false: not all of it can be.
 static bool evaluate(Search *s, const Stmt *body)
@@ -186,7 +204,10 @@ static bool evaluate(Search *s, const Stmt *body)
                         read_form(&x, body->value, &f);
             for (uint32_t i = 0; fits && i < body->rank; i++)
                 fits = iterations_know(&x, body->at[i]);
-            fits = fits && keep_store(&x, to, body, &f, s->codes);
+            if (fits && s->text)
+                describe(&x, body, &f, s->text);
+            else
+                fits = fits && keep_store(&x, to, body, &f, s->codes);
             iterations_end(&x);
             if (!fits)
                 return false;
@@ -218,9 +239,9 @@ static bool steps_store(const Step *s, BufferId b)
 }
 
 // All elements of the buffer, from the kernels that store them, once each.
-static bool evaluate_buffer(Module *mod, BufferId b, Codes *c)
+static bool evaluate_buffer(Module *mod, BufferId b, Codes *c, Buf *text)
 {
-    Search s = {.mod = mod, .buffer = b, .codes = c};
+    Search s = {.mod = mod, .buffer = b, .codes = c, .text = text};
     for (const Step *step = mod->steps; step; step = step->next) {
         if (step->kernel && stores_to(step->kernel->body, b)) {
             if (step->kernel->override || !evaluate(&s, step->kernel->body))
@@ -230,7 +251,7 @@ static bool evaluate_buffer(Module *mod, BufferId b, Codes *c)
             return false;
         }
     }
-    return c->done == c->n * c->k;
+    return text || c->done == c->n * c->k;
 }
 
 // ---- packing -----------------------------------------------------------------------------------
@@ -342,29 +363,68 @@ static bool read_matrix(Printer *p, const Override *o, Codes *c)
            size == c->n * c->k && ((c->bk == 1 && c->bn == c->k) || (c->bn == 1 && c->bk == c->n));
 }
 
+// What was packed of the same constants before, as for another processor, is found by their text.
+typedef struct Packed {
+    Narrow narrow;
+    const void *words;
+} Packed;
+
+static const void **packed_before(Module *mod, BufferId b, Codes *c)
+{
+    Buf text = {0};
+    buf_printf(&text, "narrow %lld %lld %lld %lld ", (long long)c->n, (long long)c->k,
+               (long long)c->bn, (long long)c->bk);
+    const bool fits = evaluate_buffer(mod, b, c, &text);
+    const void **place =
+        fits ? known_named(mod->model, (Str){(const char *)text.at, text.len}) : NULL;
+    buf_free(&text);
+    return place;
+}
+
+// Evaluates and packs; false: not all of it can be.
+static bool pack(Module *mod, BufferId b, Codes *c, Narrow *w)
+{
+    c->groups = (c->k + GRAIN - 1) / GRAIN;
+    c->q = calloc((size_t)(c->n * c->k), sizeof *c->q);
+    c->s = calloc((size_t)(c->groups * c->n), sizeof *c->s);
+    c->z = calloc((size_t)(c->groups * c->n), sizeof *c->z);
+    c->seen = calloc((size_t)(c->groups * c->n), 1);
+    const bool packed = c->q && c->s && c->z && c->seen && evaluate_buffer(mod, b, c, NULL) &&
+                        pack_codes(mod, c, w);
+    free(c->q);
+    free(c->s);
+    free(c->z);
+    free(c->seen);
+    return packed;
+}
+
 Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
 {
+    Module *mod = p->mod;
     Codes c = {0};
-    const Buffer *b = buffer_at(p->mod, o->b->buffer);
+    const Buffer *b = buffer_at(mod, o->b->buffer);
     if (b->kind != BUF_TEMP || b->dtype != DT_F32 || !read_matrix(p, o, &c))
         return NULL;
-    c.groups = (c.k + GRAIN - 1) / GRAIN;
-    c.q = calloc((size_t)(c.n * c.k), sizeof *c.q);
-    c.s = calloc((size_t)(c.groups * c.n), sizeof *c.s);
-    c.z = calloc((size_t)(c.groups * c.n), sizeof *c.z);
-    c.seen = calloc((size_t)(c.groups * c.n), 1);
-    Narrow w = {.n = c.n, .k = c.k, .exact = exact};
-    bool packed = c.q && c.s && c.z && c.seen && evaluate_buffer(p->mod, o->b->buffer, &c) &&
-                  pack_codes(p->mod, &c, &w);
-    free(c.q);
-    free(c.s);
-    free(c.z);
-    free(c.seen);
-    if (!packed)
+    const void **before = packed_before(mod, o->b->buffer, &c);
+    if (!before)
         return NULL;
-    Narrow *kept = NEW(p->mod->arena, Narrow);
-    *kept = w;
-    return kept;
+    const Packed *there = *before;
+    Narrow *w = NEW(mod->arena, Narrow);
+    *w = there ? there->narrow : (Narrow){.n = c.n, .k = c.k};
+    w->exact = exact;
+    if (there) {
+        const int64_t words = (c.n + 15) / 16 * 16 * narrow_words(w);
+        w->packed = bytes_around(mod, DT_I32, words, there->words);
+        return w;
+    }
+    if (!pack(mod, o->b->buffer, &c, w))
+        return NULL;
+    Packed *kept = NEW(mod->arena, Packed);
+    Str error;
+    TensorData *data = (TensorData *)(uintptr_t)buffer_at(mod, w->packed)->data;
+    *kept = (Packed){*w, tensor_elements(mod->model, data, &error)};
+    *before = kept;
+    return w;
 }
 
 // ---- numbers of 16 bits ------------------------------------------------------------------------
