@@ -49,24 +49,30 @@ typedef struct Chaining {
 } Chaining;
 
 // Overrides note what they write as read too: only the definition tells.
+KernelUses chain_step_uses(Module *mod, Arena *a, const Step *s)
+{
+    KernelUses u = {.arena = a};
+    if (s->kernel) {
+        Kernel plain = *s->kernel;
+        plain.override = NULL;
+        u = kernel_uses(mod, a, &plain);
+        const Kernel *before[CHAIN_BEFORE];
+        for (uint32_t i = chain_before(s->kernel, before); i-- > 0;) {
+            const KernelUses own = kernel_uses(mod, a, before[i]);
+            for (uint32_t k = 0; k < own.buffers.len; k++)
+                access_note(a, &u.buffers, own.buffers.at[k].id, own.buffers.at[k].bits);
+        }
+    }
+    uses_add_index(mod, &u, s->value);
+    uses_add_expr(mod, &u, s->cond);
+    uses_add_call(mod, &u, s->call);
+    return u;
+}
+
 void chain_count_uses(Module *mod, Arena *a, const Step *s, uint32_t *reads, uint32_t *writes)
 {
     for (; s; s = s->next) {
-        KernelUses u = {.arena = a};
-        if (s->kernel) {
-            Kernel plain = *s->kernel;
-            plain.override = NULL;
-            u = kernel_uses(mod, a, &plain);
-            const Kernel *before[CHAIN_BEFORE];
-            for (uint32_t i = chain_before(s->kernel, before); i-- > 0;) {
-                const KernelUses own = kernel_uses(mod, a, before[i]);
-                for (uint32_t k = 0; k < own.buffers.len; k++)
-                    access_note(a, &u.buffers, own.buffers.at[k].id, own.buffers.at[k].bits);
-            }
-        }
-        uses_add_index(mod, &u, s->value);
-        uses_add_expr(mod, &u, s->cond);
-        uses_add_call(mod, &u, s->call);
+        const KernelUses u = chain_step_uses(mod, a, s);
         for (uint32_t i = 0; i < u.buffers.len; i++) {
             reads[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_READ) != 0;
             writes[u.buffers.at[i].id] += (u.buffers.at[i].bits & ACCESS_WRITE) != 0;

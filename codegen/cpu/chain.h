@@ -23,6 +23,8 @@ void chains_find(Module *mod, Printer *p, const ConvChoice *how);
 // What the kernels before the last one use.
 void chain_uses(Module *mod, const Conv *c, KernelUses *u);
 void chain_print(Printer *p, const Kernel *k, const Conv *c);
+// What a step uses, but for those in its body.
+KernelUses chain_step_uses(Module *mod, Arena *a, const Step *s);
 // Counts the kernels and other steps that read and write each buffer, by BufferId.
 void chain_count_uses(Module *mod, Arena *a, const Step *s, uint32_t *reads, uint32_t *writes);
 // k is made of the nodes of another kernel too, which come first.

@@ -7,6 +7,9 @@
 // one too. Of fewer heads threads share the columns of each product.
 enum { BAND = 128, WHOLE = 256, FEW = 8, LEAST_HEADS = 4 };
 
+// Steps at most from a kernel to the one that reads what it stores.
+enum { APART = 16 };
+
 uint32_t heads_before(const Kernel *k, const Kernel *before[HEADS_BEFORE])
 {
     const Heads *h = k && k->override ? k->override->heads : NULL;
@@ -37,8 +40,9 @@ typedef struct Find {
 static const Override *product_of(const Kernel *k)
 {
     const Override *o = k ? k->override : NULL;
-    return o && !o->conv && !o->figures && !o->bytes && !o->half && gemm_is_first(o) && o->m &&
-                   !o->outer_n && !o->epilogue && o->a->dtype == DT_F32 && o->b->dtype == DT_F32
+    return o && !o->conv && !o->figures && !o->bytes && !o->half && !o->heads &&
+                   gemm_is_first(o) && o->m && !o->outer_n && !o->epilogue &&
+                   o->a->dtype == DT_F32 && o->b->dtype == DT_F32
                ? o
                : NULL;
 }
@@ -248,19 +252,68 @@ static void join(Find *f, const Heads *h, Kernel *last)
     last->name = str_printf(f->mod->arena, "heads_%.*s", (int)last->name.len, last->name.at);
 }
 
+// The kernel behind s that reads b, which no other step does: kernels, checks and numbers may stand
+// before it. NULL: there is none near.
+static Step *reader_of(const Find *f, const Step *s, BufferId b)
+{
+    Step *at = s->next;
+    for (uint32_t n = 0; at && n < APART; n++, at = at->next) {
+        if (at->kind != STEP_KERNEL && at->kind != STEP_CHECK && at->kind != STEP_DIM)
+            return NULL;
+        const KernelUses u = chain_step_uses(f->mod, f->p->arena, at);
+        if (access_bits(&u.buffers, b))
+            return at->kernel ? at : NULL;
+    }
+    return NULL;
+}
+
+// May a step be done right before `end` instead? Nothing between writes what it reads.
+static bool may_wait(const Find *f, const Step *s, const Step *end)
+{
+    const KernelUses own = chain_step_uses(f->mod, f->p->arena, s);
+    for (const Step *at = s->next; at != end; at = at->next) {
+        const KernelUses u = chain_step_uses(f->mod, f->p->arena, at);
+        for (uint32_t i = 0; i < own.buffers.len; i++) {
+            const Access *a = &own.buffers.at[i];
+            if ((a->bits & ACCESS_READ) && (access_bits(&u.buffers, a->id) & ACCESS_WRITE))
+                return false;
+        }
+    }
+    return true;
+}
+
+// Joins the heads whose first product is the step; returns whether it is one of some.
+static bool find_from(Find *f, Step **at)
+{
+    Step *first = *at;
+    const Override *o = product_of(first->kernel);
+    if (!o || !is_between(f, o->store->buffer, 1))
+        return false;
+    Step *second = reader_of(f, first, o->store->buffer);
+    Step *third = second && second->kernel->body && !second->kernel->override
+                      ? reader_of(f, second, heads_between(second->kernel))
+                      : NULL;
+    if (!third || !may_wait(f, first, third) || !may_wait(f, second, third))
+        return false;
+    const Heads *h = find_heads(f, first->kernel, second->kernel, third->kernel);
+    if (!h)
+        return false;
+    join(f, h, third->kernel);
+    Step *before = first;
+    while (before->next != second)
+        before = before->next;
+    before->next = second->next;
+    *at = first->next;
+    return true;
+}
+
 static void find_in(Find *f, Step **at)
 {
-    for (; *at; at = &(*at)->next) {
+    while (*at) {
         find_in(f, &(*at)->body);
         find_in(f, &(*at)->other);
-        Step *second = (*at)->next, *third = second ? second->next : NULL;
-        const Heads *h = third && third->kernel
-                             ? find_heads(f, (*at)->kernel, second->kernel, third->kernel)
-                             : NULL;
-        if (!h)
-            continue;
-        join(f, h, third->kernel);
-        *at = third;
+        if (!find_from(f, at))
+            at = &(*at)->next;
     }
 }
 

@@ -4,10 +4,24 @@
 
 #include <string.h>
 
-// All entries of an index tensor lie in -n <= i < n, or the program stops. `bound` gives n for a
-// position.
+// Are all indices known, and in range?
+static bool are_in_range(Lower *l, Index n)
+{
+    const Value *v = value_at(l->model, l->n->in[1]);
+    int64_t size, at;
+    if (!v->content || !poly_is_const(n, &size))
+        return false;
+    for (uint32_t k = 0; k < v->ncontent; k++)
+        if (!poly_is_const(v->content[k], &at) || at < -size || at >= size)
+            return false;
+    return true;
+}
+
+// All entries of an index tensor lie in -n <= i < n, or the program stops.
 static void check_indices(Lower *l, Tensor indices, Index n)
 {
+    if (are_in_range(l, n))
+        return;
     Index vars[MAX_RANK] = {0};
     for (uint32_t i = 0; i < indices.rank; i++)
         vars[i] = red(l, indices.dims[i]);
