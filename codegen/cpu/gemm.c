@@ -139,12 +139,16 @@ static bool is_zero(Index i)
     return i && poly_equals(i, 0);
 }
 
-// All indices are sums of a constant times each variable.
+// All indices are sums of a constant times each variable, but that what a run computes may be read
+// in any way along a loop around the product: heads that share keys, as many as a run tells.
 static bool all_linear(Match *m)
 {
     const Index all[] = {m->la, m->lb, m->ly};
+    const Expr *const from[] = {m->o.a, m->o.b, NULL};
     for (int i = 0; i < 3; i++) {
-        for (uint32_t k = 0; k < m->nloops; k++)
+        const Buffer *b = from[i] ? buffer_at(m->mod, from[i]->buffer) : NULL;
+        const bool any = !m->apart && b && b->kind != BUF_WEIGHT && b->dtype == DT_F32;
+        for (uint32_t k = 0; k < m->nloops && !any; k++)
             if (!factor(m, all[i], m->loops[k]->var))
                 return false;
         for (uint32_t k = 0; k < m->reduce->rank; k++)
@@ -170,8 +174,9 @@ static bool choose_n(Match *m)
         LoopId v = m->loops[i - 1]->var;
         if (!poly_equals(factor(m, m->ly, v), 1))
             continue;
-        bool in_a = !is_zero(factor(m, m->la, v)), in_b = !is_zero(factor(m, m->lb, v));
-        if (in_a == in_b)
+        Index a = factor(m, m->la, v), b = factor(m, m->lb, v);
+        bool in_a = !is_zero(a), in_b = !is_zero(b);
+        if (!a || !b || in_a == in_b)
             return false;
         if (in_a)
             swap_factors(m);
@@ -185,7 +190,8 @@ static void choose_m(Match *m)
 {
     for (uint32_t i = m->nloops; i > 0 && !m->o.m; i--) {
         LoopId v = m->loops[i - 1]->var;
-        if (v != m->o.n && !is_zero(factor(m, m->la, v)) && is_zero(factor(m, m->lb, v)))
+        Index a = factor(m, m->la, v);
+        if (v != m->o.n && a && !is_zero(a) && is_zero(factor(m, m->lb, v)))
             m->o.m = v;
     }
 }

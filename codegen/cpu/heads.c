@@ -34,15 +34,16 @@ typedef struct Find {
     Module *mod;
     Printer *p;
     uint32_t *reads, *writes; // by BufferId: kernels and other steps that do
+    bool *late;               // by DimId: a step gives it
 } Find;
 
 // A product of two matrices of float32 that sets y and does nothing else.
 static const Override *product_of(const Kernel *k)
 {
     const Override *o = k ? k->override : NULL;
-    return o && !o->conv && !o->figures && !o->bytes && !o->half && !o->heads &&
-                   gemm_is_first(o) && o->m && !o->outer_n && !o->epilogue &&
-                   o->a->dtype == DT_F32 && o->b->dtype == DT_F32
+    return o && !o->conv && !o->figures && !o->bytes && !o->half && !o->heads && gemm_is_first(o) &&
+                   o->m && !o->outer_n && !o->epilogue && o->a->dtype == DT_F32 &&
+                   o->b->dtype == DT_F32
                ? o
                : NULL;
 }
@@ -50,15 +51,6 @@ static const Override *product_of(const Kernel *k)
 static bool is_loop(Polys *polys, Index i, LoopId v)
 {
     return i == poly_loop(polys, v);
-}
-
-// The loop of a list whose variable an index is; 0: it is none of them.
-static LoopId loop_of(Polys *polys, Index i, const LoopId *vars, uint32_t n)
-{
-    for (uint32_t k = 0; k < n; k++)
-        if (is_loop(polys, i, vars[k]))
-            return vars[k];
-    return 0;
 }
 
 typedef struct Loads {
@@ -91,6 +83,7 @@ typedef struct Band {
     Module *mod;
     BufferId from[2], band;
     Index row; // of the band
+    const Heads *heads;
 } Band;
 
 static const Expr *in_band(void *context, const Expr *e)
@@ -153,42 +146,141 @@ static uint32_t loops_around(const Kernel *k, const Override *o, LoopId vars[HEA
     return n;
 }
 
-// Do all three go over the same heads? at: the place of a score in each of them.
-static bool are_heads(const Find *f, const Kernel *const k[3], const Index *const at[3],
-                      uint32_t rank, Heads *h)
+static uint32_t loops_of_parts(const Kernel *k, LoopId row, LoopId vars[HEADS_DIMS])
+{
+    uint32_t n = 0;
+    for (const Stmt *s = k->body; s->var != row; s = s->body)
+        if (n++ < HEADS_DIMS)
+            vars[n - 1] = s->var;
+    return n;
+}
+
+static Index place_of(void *context, const Atom *a)
+{
+    const Heads *h = context;
+    for (uint32_t i = 0; a->kind == ATOM_LOOP && i < h->n; i++)
+        if (h->around[i].var == a->var)
+            return h->around[i].at;
+    return NULL;
+}
+
+// Finds where the loops around a kernel stand: at, where it stores or reads along a dim, is `own`
+// of the last product. One loop goes over all that several do, or each as far as another.
+static bool find_places(const Find *f, Index at, Index own, const LoopId *vars, uint32_t count,
+                        const LoopId *last, uint32_t nlast, Heads *h)
+{
+    Polys *polys = f->mod->polys;
+    for (uint32_t i = 0; i < count; i++) {
+        Index by, other;
+        if (!factor_of(f->p, at, vars[i], &by) || poly_equals(by, 0))
+            continue;
+        Index place = is_loop(polys, at, vars[i]) ? own : NULL;
+        for (uint32_t k = 0; !place && k < nlast; k++)
+            if (loop_extent(polys, last[k]) == loop_extent(polys, vars[i]) &&
+                factor_of(f->p, own, last[k], &other) && other == by)
+                place = poly_loop(polys, last[k]);
+        if (!place || h->n == HEADS_BEFORE * HEADS_DIMS)
+            return false;
+        h->around[h->n++] = (HeadsLoop){vars[i], place};
+    }
+    return poly_map(polys, at, place_of, h) == own;
+}
+
+// Do all three go over the same heads? at: the place of a score in each of them; last: the product
+// after the others.
+static bool are_heads(const Find *f, const Kernel *const k[3], const Override *last,
+                      const Index *const at[3], uint32_t rank, Heads *h)
 {
     Polys *polys = f->mod->polys;
     LoopId vars[3][HEADS_DIMS];
-    uint32_t count[3];
-    count[0] = loops_around(k[0], k[0]->override, vars[0]);
-    count[2] = loops_around(k[2], k[2]->override, vars[2]);
-    count[1] = 0;
-    for (const Stmt *s = k[1]->body; s->var != h->row; s = s->body)
-        if (count[1]++ < HEADS_DIMS)
-            vars[1][count[1] - 1] = s->var;
+    const uint32_t count[] = {loops_around(k[0], k[0]->override, vars[0]),
+                              loops_of_parts(k[1], h->row, vars[1]),
+                              loops_around(k[2], last, vars[2])};
+    if (count[0] > HEADS_DIMS || count[1] > HEADS_DIMS || count[2] > HEADS_DIMS)
+        return false;
+    for (uint32_t i = 0; i + 2 < rank; i++)
+        for (int side = 0; side < HEADS_BEFORE; side++)
+            if (!find_places(f, at[side][i], at[2][i], vars[side], count[side], vars[2], count[2],
+                             h))
+                return false;
     int64_t heads = 1, extent;
-    for (uint32_t i = 0; i + 2 < rank; i++) {
-        const bool none = poly_equals(at[0][i], 0);
-        for (int side = 0; side < 3; side++) {
-            if (poly_equals(at[side][i], 0) != none || count[side] > HEADS_DIMS)
-                return false;
-            if (none)
-                continue;
-            const LoopId v = loop_of(polys, at[side][i], vars[side], count[side]);
-            if (!v || h->n == HEADS_DIMS)
-                return false;
-            h->around[h->n][side] = v;
-        }
-        if (none)
-            continue;
-        const LoopId *v = h->around[h->n++];
-        if (loop_extent(polys, v[0]) != loop_extent(polys, v[1]) ||
-            loop_extent(polys, v[0]) != loop_extent(polys, v[2]))
+    for (uint32_t i = 0; i < count[2]; i++) {
+        bool told = false; // which head the loop goes over
+        Index by;
+        for (uint32_t d = 0; d + 2 < rank; d++)
+            told |= factor_of(f->p, at[2][d], vars[2][i], &by) && !poly_equals(by, 0);
+        if (!told)
             return false;
-        if (poly_is_const(loop_extent(polys, v[0]), &extent) && heads < LEAST_HEADS)
+        if (poly_is_const(loop_extent(polys, vars[2][i]), &extent) && heads < LEAST_HEADS)
             heads *= extent;
     }
-    return heads >= LEAST_HEADS && count[0] == h->n && count[1] == h->n && count[2] == h->n;
+    return heads >= LEAST_HEADS && h->n == count[0] + count[1];
+}
+
+// The last product with the rows of scores as its own: which are heads that share a factor where
+// it found these first. false: it cannot have them.
+static bool take_rows(const Find *f, Override *o, LoopId row)
+{
+    Printer *p = f->p;
+    const Buffer *a = buffer_at(f->mod, o->a->buffer), *b = buffer_at(f->mod, o->b->buffer),
+                 *y = buffer_at(f->mod, o->store->buffer);
+    Index in_b, am, ym;
+    int64_t rows, heads;
+    if (o->m == row)
+        return true;
+    if (!row || o->outer_m ||
+        (poly_is_const(loop_extent(f->mod->polys, row), &rows) && poly_is_const(o->rows, &heads) &&
+         rows < heads) ||
+        !factor_of(p, linear_index(p, b->rank, b->dims, o->b->at), row, &in_b) ||
+        !poly_equals(in_b, 0) ||
+        !factor_of(p, linear_index(p, a->rank, a->dims, o->a->at), row, &am) ||
+        !factor_of(p, linear_index(p, y->rank, y->dims, o->store->at), row, &ym))
+        return false;
+    o->m = row;
+    o->rows = loop_extent(f->mod->polys, row);
+    o->am = am;
+    o->ym = ym;
+    return true;
+}
+
+static bool steps_by(const Find *f, const Expr *e, LoopId v, Index *step)
+{
+    const Buffer *b = buffer_at(f->mod, e->buffer);
+    return factor_of(f->p, linear_index(f->p, b->rank, b->dims, e->at), v, step);
+}
+
+// Finds heads that share the factors of both products but their rows: v goes over them.
+static void find_group(const Find *f, const Override *first, const Override *last, LoopId v,
+                       Heads *h)
+{
+    Polys *polys = f->mod->polys;
+    const Buffer *y = buffer_at(f->mod, last->store->buffer);
+    int64_t all, rows;
+    LoopId own = 0;
+    Index step;
+    for (uint32_t i = 0; i < h->n; i++) {
+        if (h->around[i].var == v)
+            return;
+        if (is_loop(polys, h->around[i].at, v) && !own)
+            own = h->around[i].var; // those of the first product come before
+    }
+    if (!own || !poly_is_const(loop_extent(polys, v), &all) || all < 2 || all > BAND ||
+        poly_is_const(first->rows, &rows) || !steps_by(f, last->b, v, &step) ||
+        !poly_equals(step, 0) || !steps_by(f, first->b, own, &step) || !poly_equals(step, 0) ||
+        !steps_by(f, first->a, own, &h->group_a) || poly_equals(h->group_a, 0) ||
+        !factor_of(f->p, linear_index(f->p, y->rank, y->dims, last->store->at), v, &h->group_y))
+        return;
+    h->group = v;
+    h->turn = loop_new(polys, loop_extent(polys, v));
+}
+
+// The loop around the kernel whose variable an index is; 0: there is none.
+static LoopId loop_at(const Find *f, const Kernel *k, Index at)
+{
+    for (const Stmt *s = k->body; s->kind == S_FOR; s = s->body)
+        if (is_loop(f->mod->polys, at, s->var))
+            return s->var;
+    return 0;
 }
 
 // Is a buffer only what one of these kernels hands to the next?
@@ -199,11 +291,30 @@ static bool is_between(const Find *f, BufferId b, uint32_t reads)
            f->reads[b] == reads && f->writes[b] == 1;
 }
 
-static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, const Kernel *last)
+static bool is_late(void *context, const Atom *a)
+{
+    const Find *f = context;
+    return (a->kind == ATOM_DIM && f->late[a->var]) || a->kind == ATOM_EXPR;
+}
+
+static void note_late(Find *f, const Step *s)
+{
+    for (; s; s = s->next) {
+        if (s->kind == STEP_DIM || s->kind == STEP_LOOP)
+            f->late[s->dim] = true;
+        note_late(f, s->body);
+        note_late(f, s->other);
+    }
+}
+
+// second: the last product, which changes. Each thread has a band of its own, so that its size is
+// known before a run's steps.
+static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, const Kernel *last,
+                         Override *second)
 {
     Polys *polys = f->mod->polys;
-    const Override *first = product_of(scores), *second = product_of(last);
-    if (!first || !second || !parts || parts->override || parts->on_host || !parts->body)
+    const Override *first = product_of(scores);
+    if (!first || !parts || parts->override || parts->on_host || !parts->body)
         return NULL;
     const Stmt *row = parts->body;
     while (row->kind == S_FOR && row->par && !row->next && row->body->kind == S_FOR &&
@@ -213,38 +324,40 @@ static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, con
     if (row->kind != S_FOR || !row->par || row->next || !is_between(f, s, 1) ||
         !is_between(f, q, 2) || !are_rows(f, row->body, s) || row->body->body->buffer != q)
         return NULL;
+    const LoopId shared = second->m;
     const uint32_t rank = first->store->rank;
     const Index *const at[] = {first->store->at, row->body->body->at, second->a->at};
     const Kernel *const all[] = {scores, parts, last};
     Heads h = {.scores = scores, .parts = parts, .row = row->var};
     if (rank != row->body->body->rank || rank != second->a->rank ||
+        !take_rows(f, second, loop_at(f, last, second->a->at[rank - 2])) ||
         !is_loop(polys, at[0][rank - 2], first->m) || !is_loop(polys, at[0][rank - 1], first->n) ||
         !is_loop(polys, at[1][rank - 2], row->var) || !is_loop(polys, at[2][rank - 2], second->m) ||
         !is_loop(polys, at[2][rank - 1], second->k) || first->rows != second->rows ||
         loop_extent(polys, row->var) != first->rows ||
         loop_extent(polys, row->body->var) != first->columns ||
-        loop_extent(polys, second->k) != first->columns || !are_heads(f, all, at, rank, &h))
+        loop_extent(polys, second->k) != first->columns || !are_heads(f, all, second, at, rank, &h))
         return NULL;
     int64_t rows;
     if (!poly_is_const(first->rows, &rows) || rows < 1)
         rows = WHOLE;
     Index dims[] = {poly_const(polys, rows > WHOLE ? BAND + FEW : rows), first->columns};
-    if (poly_is_overflow(poly_mul(polys, dims[0], dims[1])))
+    if (poly_any(first->columns, is_late, f) || poly_is_overflow(poly_mul(polys, dims[0], dims[1])))
         return NULL;
     h.band = buffer_new(f->mod, BUF_TEMP, STR("scratch"), DT_F32, 2, dims);
     h.first = loop_new(polys, first->rows);
-    Band b = {f->mod, {s, q}, h.band, NULL};
+    Band b = {f->mod, {s, q}, h.band, NULL, NULL};
     b.row = poly_sub(polys, poly_loop(polys, h.row), poly_loop(polys, h.first));
     h.rows = rows_of(&b, row->body);
+    if (shared != second->m)
+        find_group(f, first, second, shared, &h);
     Heads *kept = NEW(f->mod->arena, Heads);
     *kept = h;
     return kept;
 }
 
-static void join(Find *f, const Heads *h, Kernel *last)
+static void join(Find *f, const Heads *h, Kernel *last, Override *o)
 {
-    Override *o = NEW(f->mod->arena, Override);
-    *o = *last->override;
     o->heads = h;
     last->override = o;
     kernel_prepend_nodes(f->mod, last, h->parts);
@@ -295,10 +408,14 @@ static bool find_from(Find *f, Step **at)
                       : NULL;
     if (!third || !may_wait(f, first, third) || !may_wait(f, second, third))
         return false;
-    const Heads *h = find_heads(f, first->kernel, second->kernel, third->kernel);
+    if (!product_of(third->kernel))
+        return false;
+    Override *last = NEW(f->mod->arena, Override);
+    *last = *third->kernel->override;
+    const Heads *h = find_heads(f, first->kernel, second->kernel, third->kernel, last);
     if (!h)
         return false;
-    join(f, h, third->kernel);
+    join(f, h, third->kernel, last);
     Step *before = first;
     while (before->next != second)
         before = before->next;
@@ -320,7 +437,9 @@ static void find_in(Find *f, Step **at)
 void heads_find(Module *mod, Printer *p)
 {
     Find f = {mod, p, NEWS(p->arena, uint32_t, mod->buffers.len),
-              NEWS(p->arena, uint32_t, mod->buffers.len)};
+              NEWS(p->arena, uint32_t, mod->buffers.len),
+              NEWS(p->arena, bool, dim_count(mod->polys) + 1)};
+    note_late(&f, mod->steps);
     chain_count_uses(mod, p->arena, mod->steps, f.reads, f.writes);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         f.reads[mod->outputs.at[i]]++;
@@ -346,20 +465,31 @@ void heads_uses(Module *mod, const Heads *h, KernelUses *u)
 
 // ---- printing ----------------------------------------------------------------------------------
 
-// The loops around the other two kernels count as those of the last one.
-static void set_around(Printer *p, const Heads *h, bool on)
+static Index turn_of(void *context, const Atom *a)
 {
-    for (uint32_t i = 0; i < h->n; i++)
-        for (int side = 0; side < HEADS_BEFORE; side++) {
-            const LoopId v = h->around[i][side], own = h->around[i][HEADS_BEFORE];
-            if (v == own)
-                continue;
-            if (on) {
-                print_line(p, "const int64_t i%u = i%u;", v, own);
-                print_line(p, "(void)i%u;", v);
-            }
-            print_bind_loop(p, v, on ? 1 : -1);
+    const Band *b = context;
+    const Heads *h = b->heads;
+    return a->kind == ATOM_LOOP && a->var == h->group ? poly_loop(b->mod->polys, h->turn) : NULL;
+}
+
+// The loops around the other two kernels stand where those of the last one tell. turn: of the head
+// of that turn.
+static void set_around(Printer *p, const Heads *h, bool on, bool turn)
+{
+    Band of = {.mod = p->mod, .heads = h};
+    for (uint32_t i = 0; i < h->n; i++) {
+        const LoopId v = h->around[i].var;
+        Index at = h->around[i].at;
+        if (is_loop(p->mod->polys, at, v))
+            continue;
+        if (turn)
+            at = poly_map(p->mod->polys, at, turn_of, &of);
+        if (on) {
+            print_line(p, "const int64_t i%u = %s;", v, print_index_bare(p, at));
+            print_line(p, "(void)i%u;", v);
         }
+        print_bind_loop(p, v, on ? 1 : -1);
+    }
 }
 
 // "a + low * 768": where rows of a matrix begin.
@@ -368,26 +498,24 @@ static const char *from_row(Printer *p, const char *start, const Heads *h, Index
     return str_printf(p->arena, "%s + i%u * %s", start, h->first, print_index(p, by)).at;
 }
 
-static void print_scores(Printer *p, const Heads *h, const Override *o)
+// `rows` of a, which begin at `a` and lie `am` apart, times b.
+static void print_scores(Printer *p, const Heads *h, const char *rows, const char *a, Index am)
 {
-    override_zero(p, o, true);
-    const char *a = from_row(p, gemm_start(p, o->a->buffer, o->a->at), h, o->am);
-    print_line(p, "cameo_gemm_first(high - i%u, %s, %s, %s, %s, %s, %s, %s, %s, b%u, %s);",
-               h->first, print_index_bare(p, o->columns),
-               print_index_bare(p, print_extent(p, o->k)), a, print_index_bare(p, o->am),
-               print_index_bare(p, o->ak), gemm_start(p, o->b->buffer, o->b->at),
-               print_index_bare(p, o->bk), print_index_bare(p, o->bn), h->band,
-               print_index_bare(p, o->columns));
-    override_zero(p, o, false);
+    const Override *o = h->scores->override;
+    print_line(p, "cameo_gemm_first(%s, %s, %s, %s, %s, %s, %s, %s, %s, b%u, %s);", rows,
+               print_index_bare(p, o->columns), print_index_bare(p, print_extent(p, o->k)), a,
+               print_index_bare(p, am), print_index_bare(p, o->ak),
+               gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
+               print_index_bare(p, o->bn), h->band, print_index_bare(p, o->columns));
 }
 
-static void print_rows(Printer *p, const Heads *h)
+// What is done to a row, in a loop that the line before has opened.
+static void print_row(Printer *p, const Heads *h)
 {
     const Kernel *kernel = p->kernel;
     Kernel rows = *h->parts; // as forms look for a Softmax in what is printed
     rows.body = (Stmt *)(uintptr_t)h->rows;
     p->kernel = &rows;
-    print_line(p, "for (int64_t i%u = i%u; i%u < high; i%u++) {", h->row, h->first, h->row, h->row);
     print_bind_loop(p, h->row, 1);
     p->depth++;
     const uint32_t mark = print_block_begin(p);
@@ -399,26 +527,24 @@ static void print_rows(Printer *p, const Heads *h)
     p->kernel = kernel;
 }
 
-static void print_last(Printer *p, const Heads *h, const Override *o)
+static void print_last(Printer *p, const Override *o, const char *rows, const char *y, Index ym)
 {
-    override_zero(p, o, true);
-    const char *y = from_row(p, gemm_start(p, o->store->buffer, o->store->at), h, o->ym);
     const char *k = print_index_bare(p, print_extent(p, o->k));
-    print_line(p, "cameo_gemm_first(high - i%u, %s, %s, b%u, %s, 1, %s, %s, %s, %s, %s);", h->first,
-               print_index_bare(p, o->columns), k, h->band, k,
+    print_line(p, "cameo_gemm_first(%s, %s, %s, b%u, %s, 1, %s, %s, %s, %s, %s);", rows,
+               print_index_bare(p, o->columns), k, o->heads->band, k,
                gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
-               print_index_bare(p, o->bn), y, print_index_bare(p, o->ym));
-    override_zero(p, o, false);
+               print_index_bare(p, o->bn), y, print_index_bare(p, ym));
 }
 
-// One head.
-static void print_head(Printer *p, const Override *o)
+// All bands of a head.
+static void print_bands(Printer *p, const Override *o)
 {
     const Heads *h = o->heads;
+    const Override *first = h->scores->override;
     const char *rows = print_index(p, o->rows);
     const uint32_t v = h->first;
-    set_around(p, h, true);
-    access_note(p->arena, &p->printed.buffers, h->band, ACCESS_READ | ACCESS_WRITE);
+    const char *high = str_printf(p->arena, "high - i%u", v).at;
+    set_around(p, h, true, false);
     int64_t all;
     if (poly_is_const(o->rows, &all))
         print_line(p, "const int64_t band = %lld;", (long long)(all <= WHOLE ? all : BAND));
@@ -428,13 +554,72 @@ static void print_head(Printer *p, const Override *o)
     print_bind_loop(p, v, 1);
     p->indent++;
     print_line(p, "high = %s - i%u <= band + %d ? %s : i%u + band;", rows, v, FEW, rows, v);
-    print_scores(p, h, h->scores->override);
-    print_rows(p, h);
-    print_last(p, h, o);
+    override_zero(p, first, true);
+    print_scores(p, h, high,
+                 from_row(p, gemm_start(p, first->a->buffer, first->a->at), h, first->am),
+                 first->am);
+    override_zero(p, first, false);
+    print_line(p, "for (int64_t i%u = i%u; i%u < high; i%u++) {", h->row, v, h->row, h->row);
+    print_row(p, h);
+    override_zero(p, o, true);
+    print_last(p, o, high, from_row(p, gemm_start(p, o->store->buffer, o->store->at), h, o->ym),
+               o->ym);
+    override_zero(p, o, false);
     p->indent--;
     print_bind_loop(p, v, -1);
     print_line(p, "}");
-    set_around(p, h, false);
+    set_around(p, h, false, false);
+}
+
+// One row of each head of a group, where the first of them stands.
+static void print_group(Printer *p, const Override *o)
+{
+    const Heads *h = o->heads;
+    const Override *first = h->scores->override;
+    const char *heads = print_index_bare(p, loop_extent(p->mod->polys, h->turn));
+    print_line(p, "{");
+    p->indent++;
+    set_around(p, h, true, false);
+    override_zero(p, first, true);
+    print_scores(p, h, heads, gemm_start(p, first->a->buffer, first->a->at), h->group_a);
+    override_zero(p, first, false);
+    set_around(p, h, false, false);
+    p->indent--;
+    print_line(p, "}");
+    print_line(p, "for (int64_t i%u = 0; i%u < %s; i%u++) {", h->turn, h->turn, heads, h->turn);
+    print_bind_loop(p, h->turn, 1);
+    p->indent++;
+    set_around(p, h, true, true);
+    print_line(p, "const int64_t i%u = -i%u, i%u = 0;", h->first, h->turn, h->row);
+    print_bind_loop(p, h->first, 1);
+    p->indent--;
+    print_row(p, h);
+    print_bind_loop(p, h->first, -1);
+    set_around(p, h, false, true);
+    print_bind_loop(p, h->turn, -1);
+    override_zero(p, o, true);
+    print_last(p, o, heads, gemm_start(p, o->store->buffer, o->store->at), h->group_y);
+    override_zero(p, o, false);
+}
+
+// One head.
+static void print_head(Printer *p, const Override *o)
+{
+    const Heads *h = o->heads;
+    access_note(p->arena, &p->printed.buffers, h->band, ACCESS_READ | ACCESS_WRITE);
+    if (!h->group) {
+        print_bands(p, o);
+        return;
+    }
+    print_line(p, "if (%s > 1) {", print_index(p, o->rows));
+    p->indent++;
+    print_bands(p, o);
+    p->indent--;
+    print_line(p, "} else if (%s > 0 && i%u == 0) {", print_index(p, o->rows), h->group);
+    p->indent++;
+    print_group(p, o);
+    p->indent--;
+    print_line(p, "}");
 }
 
 void heads_print(Printer *p, const Override *o, Bounds *outer)

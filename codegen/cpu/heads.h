@@ -9,15 +9,24 @@
 
 enum { HEADS_BEFORE = 2, HEADS_DIMS = 8 };
 
+// A loop around one of the kernels, and where it stands within those around the last one.
+typedef struct HeadsLoop {
+    LoopId var;
+    Index at;
+} HeadsLoop;
+
 // Of the kernel of the last product.
 struct Heads {
-    const Kernel *scores; // the first product
-    const Kernel *parts;  // rows of it, raised and divided by their sum
-    BufferId band;        // of a thread: rows of scores, then of parts
-    LoopId first, row;    // of the band; of parts
-    const Stmt *rows;     // what is done to a row, in the band
-    uint32_t n;           // loops around all three
-    LoopId around[HEADS_DIMS][HEADS_BEFORE + 1];
+    const Kernel *scores;   // the first product
+    const Kernel *parts;    // rows of it, raised and divided by their sum
+    BufferId band;          // of a thread: rows of scores, then of parts
+    LoopId first, row;      // of the band; of parts
+    const Stmt *rows;       // what is done to a row, in the band
+    LoopId group;           // heads that share both other factors: of one row each they are done
+    LoopId turn;            // as rows of one product, one turn for each; 0: none
+    Index group_a, group_y; // steps of them in the first product's rows and in y
+    uint32_t n;
+    HeadsLoop around[HEADS_BEFORE * HEADS_DIMS]; // of the kernels before
 };
 
 // Joins such kernels, and takes the steps of the first two from the module.
