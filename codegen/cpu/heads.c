@@ -72,11 +72,25 @@ static void test_load(void *context, const Expr *e)
     l->other |= l->last && e->at[l->rank - 1] != l->last;
 }
 
-static bool loads_row(const Find *f, const Expr *e, BufferId b, const Stmt *store, Index last)
+// rank, at: of the row.
+static bool loads_row(const Find *f, const Expr *e, BufferId b, uint32_t rank, const Index *at,
+                      Index last)
 {
-    Loads l = {f, b, store->rank, store->at, last, false};
+    Loads l = {f, b, rank, at, last, false};
     expr_walk(f->mod, e, test_load, &l);
     return !l.other;
+}
+
+typedef struct FirstLoad {
+    BufferId buffer;
+    const Expr *load; // NULL: none yet
+} FirstLoad;
+
+static void note_load(void *context, const Expr *e)
+{
+    FirstLoad *l = context;
+    if (e->kind == EX_LOAD && e->buffer == l->buffer && !l->load)
+        l->load = e;
 }
 
 typedef struct Band {
@@ -115,25 +129,32 @@ static const Stmt *rows_of(Band *b, const Stmt *s)
     return to;
 }
 
-// Are the statements those of a Softmax, which reads a row of s and stores one of the same place?
-static bool are_rows(const Find *f, const Stmt *fill, BufferId s)
+// Are the statements those of a Softmax, which reads a row of s and stores one? Returns a load of
+// that row; NULL: they are not.
+static const Expr *are_rows(const Find *f, const Stmt *fill, BufferId s)
 {
     const Stmt *store = fill->body, *let = fill->next, *last = let ? let->next : NULL;
     if (!powers_fit(f->p, fill) || !last || last->next || last->kind != S_FOR || !last->body ||
         last->body->kind != S_STORE || last->body->next || last->var != fill->var ||
         last->body->buffer != store->buffer || last->body->rank != store->rank ||
         store->buffer == s || !is_loop(f->mod->polys, store->at[store->rank - 1], fill->var))
-        return false;
+        return NULL;
     const Index last_at = store->at[store->rank - 1];
     for (uint32_t i = 0; i < store->rank; i++)
         if (last->body->at[i] != store->at[i])
-            return false;
+            return NULL;
     const Expr *raised = store->value->a, *divided = last->body->value;
-    return loads_row(f, store->value, s, store, NULL) &&
-           loads_row(f, raised->a, s, store, last_at) &&
-           loads_row(f, divided, store->buffer, store, last_at) && divided->op == B_DIV &&
-           divided->kind == EX_BINARY && divided->a->kind == EX_LOAD &&
-           divided->a->buffer == store->buffer;
+    FirstLoad first = {s, NULL};
+    expr_walk(f->mod, raised->a, note_load, &first);
+    const Expr *row = first.load;
+    return row && row->rank >= 2 && row->at[row->rank - 1] == last_at &&
+                   loads_row(f, store->value, s, row->rank, row->at, NULL) &&
+                   loads_row(f, raised->a, s, row->rank, row->at, last_at) &&
+                   loads_row(f, divided, store->buffer, store->rank, store->at, last_at) &&
+                   divided->op == B_DIV && divided->kind == EX_BINARY &&
+                   divided->a->kind == EX_LOAD && divided->a->buffer == store->buffer
+               ? row
+               : NULL;
 }
 
 // The loops around a product.
@@ -164,6 +185,14 @@ static Index place_of(void *context, const Atom *a)
     return NULL;
 }
 
+static bool is_placed(const Heads *h, LoopId v)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (h->around[i].var == v)
+            return true;
+    return false;
+}
+
 // Finds where the loops around a kernel stand: at, where it stores or reads along a dim, is `own`
 // of the last product. One loop goes over all that several do, or each as far as another.
 static bool find_places(const Find *f, Index at, Index own, const LoopId *vars, uint32_t count,
@@ -179,17 +208,22 @@ static bool find_places(const Find *f, Index at, Index own, const LoopId *vars, 
             if (loop_extent(polys, last[k]) == loop_extent(polys, vars[i]) &&
                 factor_of(f->p, own, last[k], &other) && other == by)
                 place = poly_loop(polys, last[k]);
-        if (!place || h->n == HEADS_BEFORE * HEADS_DIMS)
+        if (!place || h->n == HEADS_BEFORE * HEADS_DIMS || is_placed(h, vars[i]))
             return false;
         h->around[h->n++] = (HeadsLoop){vars[i], place};
     }
     return poly_map(polys, at, place_of, h) == own;
 }
 
-// Do all three go over the same heads? at: the place of a score in each of them; last: the product
-// after the others.
+// Where a row lies: in the kernel that stores it, and in the one that reads it.
+typedef struct Rows {
+    uint32_t rank;
+    const Index *stored, *read;
+} Rows;
+
+// Do all three go over the same heads? last: the product after the others.
 static bool are_heads(const Find *f, const Kernel *const k[3], const Override *last,
-                      const Index *const at[3], uint32_t rank, Heads *h)
+                      const Rows *scores, const Rows *parts, Heads *h)
 {
     Polys *polys = f->mod->polys;
     LoopId vars[3][HEADS_DIMS];
@@ -198,17 +232,20 @@ static bool are_heads(const Find *f, const Kernel *const k[3], const Override *l
                               loops_around(k[2], last, vars[2])};
     if (count[0] > HEADS_DIMS || count[1] > HEADS_DIMS || count[2] > HEADS_DIMS)
         return false;
-    for (uint32_t i = 0; i + 2 < rank; i++)
-        for (int side = 0; side < HEADS_BEFORE; side++)
-            if (!find_places(f, at[side][i], at[2][i], vars[side], count[side], vars[2], count[2],
-                             h))
-                return false;
+    for (uint32_t i = 0; i + 2 < parts->rank; i++)
+        if (!find_places(f, parts->stored[i], parts->read[i], vars[1], count[1], vars[2], count[2],
+                         h))
+            return false;
+    for (uint32_t i = 0; i + 2 < scores->rank; i++)
+        if (!find_places(f, scores->stored[i], poly_map(polys, scores->read[i], place_of, h),
+                         vars[0], count[0], vars[2], count[2], h))
+            return false;
     int64_t heads = 1, extent;
     for (uint32_t i = 0; i < count[2]; i++) {
         bool told = false; // which head the loop goes over
         Index by;
-        for (uint32_t d = 0; d + 2 < rank; d++)
-            told |= factor_of(f->p, at[2][d], vars[2][i], &by) && !poly_equals(by, 0);
+        for (uint32_t d = 0; d + 2 < parts->rank; d++)
+            told |= factor_of(f->p, parts->read[d], vars[2][i], &by) && !poly_equals(by, 0);
         if (!told)
             return false;
         if (poly_is_const(loop_extent(polys, vars[2][i]), &extent) && heads < LEAST_HEADS)
@@ -261,8 +298,8 @@ static void find_group(const Find *f, const Override *first, const Override *las
     for (uint32_t i = 0; i < h->n; i++) {
         if (h->around[i].var == v)
             return;
-        if (is_loop(polys, h->around[i].at, v) && !own)
-            own = h->around[i].var; // those of the first product come before
+        if (is_loop(polys, h->around[i].at, v))
+            own = h->around[i].var; // those of the first product come last
     }
     if (!own || !poly_is_const(loop_extent(polys, v), &all) || all < 2 || all > BAND ||
         poly_is_const(first->rows, &rows) || !steps_by(f, last->b, v, &step) ||
@@ -322,21 +359,27 @@ static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, con
         row = row->body;
     const BufferId s = first->store->buffer, q = second->a->buffer;
     if (row->kind != S_FOR || !row->par || row->next || !is_between(f, s, 1) ||
-        !is_between(f, q, 2) || !are_rows(f, row->body, s) || row->body->body->buffer != q)
+        !is_between(f, q, 2))
+        return NULL;
+    const Expr *score = are_rows(f, row->body, s);
+    const Stmt *store = row->body->body;
+    if (!score || store->buffer != q)
         return NULL;
     const LoopId shared = second->m;
-    const uint32_t rank = first->store->rank;
-    const Index *const at[] = {first->store->at, row->body->body->at, second->a->at};
+    const Rows own = {score->rank, first->store->at, score->at};
+    const Rows divided = {store->rank, store->at, second->a->at};
+    const uint32_t m = own.rank - 2, n = divided.rank - 2;
     const Kernel *const all[] = {scores, parts, last};
     Heads h = {.scores = scores, .parts = parts, .row = row->var};
-    if (rank != row->body->body->rank || rank != second->a->rank ||
-        !take_rows(f, second, loop_at(f, last, second->a->at[rank - 2])) ||
-        !is_loop(polys, at[0][rank - 2], first->m) || !is_loop(polys, at[0][rank - 1], first->n) ||
-        !is_loop(polys, at[1][rank - 2], row->var) || !is_loop(polys, at[2][rank - 2], second->m) ||
-        !is_loop(polys, at[2][rank - 1], second->k) || first->rows != second->rows ||
+    if (!take_rows(f, second, loop_at(f, last, divided.read[n])) ||
+        !is_loop(polys, own.stored[m], first->m) || !is_loop(polys, own.stored[m + 1], first->n) ||
+        !is_loop(polys, own.read[m], row->var) || !is_loop(polys, divided.stored[n], row->var) ||
+        !is_loop(polys, divided.read[n], second->m) ||
+        !is_loop(polys, divided.read[n + 1], second->k) || first->rows != second->rows ||
         loop_extent(polys, row->var) != first->rows ||
         loop_extent(polys, row->body->var) != first->columns ||
-        loop_extent(polys, second->k) != first->columns || !are_heads(f, all, second, at, rank, &h))
+        loop_extent(polys, second->k) != first->columns ||
+        !are_heads(f, all, second, &own, &divided, &h))
         return NULL;
     int64_t rows;
     if (!poly_is_const(first->rows, &rows) || rows < 1)
