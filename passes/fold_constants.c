@@ -57,12 +57,19 @@ static void collect(void *context, NodeId n)
     vec_push(f->scratch, &f->nodes, n);
 }
 
-// May the node be computed now, once its operands are known?
-static bool is_plain(const Fold *f, const Node *n)
+static bool has_bodies(const Node *n)
 {
     for (uint32_t i = 0; i < n->nattrs; i++)
         if (n->attrs[i].g || n->attrs[i].ngraphs)
-            return false;
+            return true;
+    return false;
+}
+
+// May the node be computed now, once its operands are known?
+static bool is_plain(const Fold *f, const Node *n)
+{
+    if (has_bodies(n))
+        return false;
     for (uint32_t i = 0; i < n->nout; i++)
         if (n->out[i] && (f->kept[n->out[i]] || kind_is_list(value_at(f->m, n->out[i])->kind)))
             return false;
@@ -351,12 +358,13 @@ static void interpret(Fold *f, NodeId id, Bytes operands)
         *budget -= (small ? SMALL_BUDGET : BUDGET) / MOST_FAILURES;
 }
 
-// Infers the node once more, if more is known now of what it reads.
+// Infers the node once more, if more is known now of what it reads. What a node with bodies gives
+// hangs on all of their nodes, and waits for the end of the pass.
 static void learn(Fold *f, NodeId id)
 {
     const Node *n = node_at(f->m, id);
     bool any = false;
-    for (uint32_t i = 0; i < n->nin; i++)
+    for (uint32_t i = 0; i < n->nin && !has_bodies(n); i++)
         any = any || f->news[n->in[i]];
     if (!any)
         return;
