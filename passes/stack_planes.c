@@ -85,7 +85,7 @@ static void collect(void *context, NodeId id)
 static TensorData *stacked(Stack *s, TensorData *t)
 {
     Str error;
-    const float *from = tensor_elements(s->m, t, &error);
+    const StoredF32 *from = tensor_elements(s->m, t, &error);
     if (!from)
         return NULL;
     const int64_t channels = t->dims[1], taps = t->dims[2], plane = WINDOW * WINDOW;
