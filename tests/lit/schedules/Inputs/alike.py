@@ -4,7 +4,7 @@ import subprocess
 import numpy as np
 
 
-def compare(folder, programs, want, loose, what):
+def compare(folder, programs, want, loose, what, rtol=1e-5, atol=1e-5):
     """Runs each program of `folder` with its in.npz and compares with `want`: exactly, but for names that begin as one of `loose`."""
     for program in programs:
         made = []
@@ -14,5 +14,5 @@ def compare(folder, programs, want, loose, what):
         assert made[0].keys() == want.keys()
         for name, got in made[0].items():
             assert got.tobytes() == made[1][name].tobytes(), (name, program, what)
-            near = 1e-5 if name.startswith(loose) else 0
-            np.testing.assert_allclose(got, want[name], err_msg=f"{name} {program} {what}", rtol=near, atol=near)
+            near = (rtol, atol) if name.startswith(loose) else (0, 0)
+            np.testing.assert_allclose(got, want[name], *near, err_msg=f"{name} {program} {what}")

@@ -1,10 +1,13 @@
 """DIR PROGRAM ..: runs each program of heads_apart.onnxtxt in DIR, by one thread and by three, and compares with float64."""
+import pathlib
 import subprocess
 import sys
 
 import numpy as np
 
-folder, programs = sys.argv[1], sys.argv[2:]
+import alike
+
+folder, programs = pathlib.Path(sys.argv[1]), sys.argv[2:]
 random = np.random.default_rng(11)
 for batch, rows, columns, at in (1, 1, 1, 0), (2, 5, 17, -1), (1, 263, 300, 2), (2, 390, 97, -3):
     q, k = (random.normal(size=(batch, n, 64)).astype("f4") for n in (rows, columns))
@@ -16,13 +19,7 @@ for batch, rows, columns, at in (1, 1, 1, 0), (2, 5, 17, -1), (1, 263, 300, 2), 
     s = a @ b.swapaxes(-1, -2)
     e = np.exp(s - s.max(-1, keepdims=True))
     want = (e / e.sum(-1, keepdims=True) @ c).swapaxes(1, 2).reshape(batch, rows, 64)
-    for program in programs:
-        got = {}
-        for threads in "1", "3":
-            subprocess.run([f"{folder}/{program}", f"{folder}/in.npz", "--threads", threads, "-o", f"{folder}/out"], check=True)
-            got[threads] = np.load(f"{folder}/out/y.npy")
-        assert got["1"].tobytes() == got["3"].tobytes(), (program, rows)
-        np.testing.assert_allclose(got["1"], want, rtol=0, atol=5e-5, err_msg=f"{program} {rows} {columns}")
+    alike.compare(folder, programs, {"y": want}, "y", (rows, columns), rtol=0, atol=5e-5)
     if at == 0:
         np.savez(f"{folder}/in.npz", q=q, k=k, x=x, w=w, shifts=shifts, at=np.int64(3))
         for program in programs:

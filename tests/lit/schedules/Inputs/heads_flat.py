@@ -1,10 +1,12 @@
 """DIR PROGRAM ..: runs each program of heads_flat.onnxtxt in DIR, by one thread and by three, and compares with float64."""
-import subprocess
+import pathlib
 import sys
 
 import numpy as np
 
-folder, programs = sys.argv[1], sys.argv[2:]
+import alike
+
+folder, programs = pathlib.Path(sys.argv[1]), sys.argv[2:]
 random = np.random.default_rng(5)
 for batch, rows, columns in (1, 1, 1), (3, 5, 17), (2, 263, 30), (1, 390, 97):
     q, k, v, bias = (random.normal(size=(batch, 4, *n)).astype("f4")
@@ -13,10 +15,4 @@ for batch, rows, columns in (1, 1, 1), (3, 5, 17), (2, 263, 30), (1, 390, 97):
     s = q.astype("f8") @ k + bias
     e = np.exp(s - s.max(-1, keepdims=True))
     want = e / e.sum(-1, keepdims=True) @ v
-    for program in programs:
-        got = {}
-        for threads in "1", "3":
-            subprocess.run([f"{folder}/{program}", f"{folder}/in.npz", "--threads", threads, "-o", f"{folder}/out"], check=True)
-            got[threads] = np.load(f"{folder}/out/y.npy")
-        assert got["1"].tobytes() == got["3"].tobytes(), (program, rows)
-        np.testing.assert_allclose(got["1"], want, rtol=0, atol=1e-5, err_msg=f"{program} {rows} {columns}")
+    alike.compare(folder, programs, {"y": want}, "y", (rows, columns), rtol=0, atol=1e-5)

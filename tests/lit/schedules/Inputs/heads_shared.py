@@ -1,10 +1,12 @@
 """DIR PROGRAM ..: runs each program of heads_shared.onnxtxt in DIR, by one thread and by three, and compares with float64."""
-import subprocess
+import pathlib
 import sys
 
 import numpy as np
 
-folder, programs = sys.argv[1], sys.argv[2:]
+import alike
+
+folder, programs = pathlib.Path(sys.argv[1]), sys.argv[2:]
 random = np.random.default_rng(23)
 
 
@@ -33,11 +35,4 @@ for batch, rows, past, heads, groups in (1, 1, 0, 4, 2), (2, 1, 37, 3, 1), (2, 2
     nk, nv = (np.concatenate([x["p" + n], apart(x[n])], axis=2) for n in "kv")
     want = {"y": attention(apart(x["q"]), nk, nv, past).swapaxes(1, 2).reshape(batch, rows, 96), "nk": nk, "nv": nv,
             "z": attention(x["qo"], x["ko"], x["vo"])}
-    for program in programs:
-        got = {}
-        for threads in "1", "3":
-            subprocess.run([f"{folder}/{program}", f"{folder}/in.npz", "--threads", threads, "-o", f"{folder}/out"], check=True)
-            got[threads] = {name: np.load(f"{folder}/out/{name}.npy") for name in want}
-        for name, exact in want.items():
-            assert got["1"][name].tobytes() == got["3"][name].tobytes(), (program, name, rows)
-            np.testing.assert_allclose(got["1"][name], exact, rtol=0, atol=5e-6, err_msg=f"{program} {name} {rows} {past}")
+    alike.compare(folder, programs, want, ("y", "z", "nk", "nv"), (rows, past), rtol=0, atol=5e-6)
