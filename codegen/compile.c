@@ -157,6 +157,15 @@ static int place_file(Build *b, const char *name, const char *to, unsigned mode)
     return file_copy(from, to, mode, &b->report->error, b->arena) ? 0 : 3;
 }
 
+// Nothing is written over what the model is read from.
+static int refuse_input(Build *b, const Model *m, const char *path)
+{
+    if (!model_reads(m, path))
+        return 0;
+    b->report->error = str_printf(b->arena, "%s is what the model is read from", path);
+    return 2;
+}
+
 const char *compile_beside(Arena *a, const CompileOptions *o, const char *ending)
 {
     if (!*ending)
@@ -201,8 +210,11 @@ static int emit_cuda(Build *b, Module *mod, const Plan *plan, EmitOptions *emit,
     emit_cu(mod, p, emit);
     bool read = custom_emit_kernels(p, &b->report->error);
     int status = read ? build_write_text(b, source, &text) : 3;
+    const char *beside = compile_beside(b->arena, b->o, ".cu");
     if (!status && b->o->kind == EMIT_C)
-        status = place_file(b, source, compile_beside(b->arena, b->o, ".cu"), 0644);
+        status = refuse_input(b, mod->model, beside);
+    if (!status && b->o->kind == EMIT_C)
+        status = place_file(b, source, beside, 0644);
     else if (!status)
         status = toolchain_compile_kernels(b, source, image);
     if (!status)
@@ -409,20 +421,26 @@ static int finish(Build *b, const Attached *w, EmitOptions *emit)
     const CompileOptions *o = b->o;
     const bool runs = o->kind == EMIT_EXE || o->kind == EMIT_SHARED;
     const char *built = o->kind == EMIT_C ? within(b, ".c") : toolchain_result(b);
-    int status = 0;
+    const bool blob_beside = o->kind == EMIT_C
+                                 ? emit->weights != WEIGHTS_ARRAYS
+                                 : emit->weights == WEIGHTS_FILE && o->kind != EMIT_LOADED;
+    const Model *m = w->of.all[0]->mod->model;
+    uint32_t n = 0;
+    if (blob_beside)
+        b->report->beside[n++] = ".weights";
+    if (o->kind != EMIT_EXE && o->kind != EMIT_LOADED)
+        b->report->beside[n++] = ".h";
+    int status = o->kind == EMIT_LOADED ? 0 : refuse_input(b, m, o->out);
+    for (uint32_t i = 0; !status && i < n; i++)
+        status = refuse_input(b, m, compile_beside(b->arena, o, b->report->beside[i]));
+    if (status)
+        return status;
     if (emit->weights == WEIGHTS_ATTACHED) {
         status = make_program(b, w, emit);
     } else {
         status = o->kind == EMIT_C ? 0 : toolchain_compile(b);
         status = status ? status : place_file(b, built, o->out, runs ? 0755 : 0644);
     }
-    bool blob_beside = o->kind == EMIT_C ? emit->weights != WEIGHTS_ARRAYS
-                                         : emit->weights == WEIGHTS_FILE && o->kind != EMIT_LOADED;
-    uint32_t n = 0;
-    if (blob_beside)
-        b->report->beside[n++] = ".weights";
-    if (o->kind != EMIT_EXE && o->kind != EMIT_LOADED)
-        b->report->beside[n++] = ".h";
     if (!status && blob_beside)
         status =
             place_file(b, within(b, ".weights"), compile_beside(b->arena, b->o, ".weights"), 0644);

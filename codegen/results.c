@@ -197,10 +197,23 @@ static bool is_there(const Results *r, const Line *l, const char *path)
     return digest && strcmp(digest, l->digest) == 0 && utimensat(AT_FDCWD, path, NULL, 0) == 0;
 }
 
-static bool place(Results *r, const Line *l)
+typedef VEC(const char *) Paths;
+
+static bool has_file(const Paths *all, const char *path)
+{
+    for (uint32_t i = 0; i < all->len; i++)
+        if (file_same(all->at[i], path))
+            return true;
+    return false;
+}
+
+// Not over one of those that the model is read from.
+static bool place(Results *r, const Line *l, const Paths *read)
 {
     const bool runs = l->name.len == 0 && (r->o->kind == EMIT_EXE || r->o->kind == EMIT_SHARED);
     const char *path = compile_beside(r->arena, r->o, str_copy(r->arena, l->name).at);
+    if (has_file(read, path))
+        return false;
     return is_there(r, l, path) ||
            cache_take_whole(r->cache, l->digest, l->size, path, runs ? 0755 : 0644);
 }
@@ -230,6 +243,7 @@ static Str entry_text(const Results *r)
 bool results_take(Results *r, Str *said)
 {
     Str left = entry_text(r);
+    Paths read = {0};
     Line line;
     if (!left.at)
         return false;
@@ -239,8 +253,10 @@ bool results_take(Results *r, Str *said)
             *said = line.name;
             return true;
         }
-        if (*line.kind == 'r' ? !is_unchanged(r, &line) : !place(r, &line))
+        if (*line.kind == 'r' ? !is_unchanged(r, &line) : !place(r, &line, &read))
             return false;
+        if (*line.kind == 'r')
+            vec_push(r->arena, &read, path_of_read(r, line.name));
     }
     return false;
 }

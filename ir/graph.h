@@ -409,6 +409,7 @@ typedef struct ExternalFile {
     bool lent;      // another model of the same bytes has it mapped
     bool escapes;   // the location names, or leads to, what is not in the model's folder
     uint32_t links; // names that the file has in its file system
+    uint64_t device, number; // which file it is there
 } ExternalFile;
 
 // What is known of a dim variable beyond its name (ir/infer.c keeps it).
@@ -466,6 +467,8 @@ typedef struct Model {
 } Model;
 
 Model *model_new(Arena *a);
+// Is that the model's file, or one of its files of external data? Nothing is written over these.
+bool model_reads(const Model *m, const char *path);
 void model_close(Model *m); // unmaps external data; elements of its tensors are invalid after
 // A model of the same bytes reads what `of`, which is closed after it, has mapped of external data.
 void model_lend(Model *m, const Model *of);

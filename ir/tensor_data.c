@@ -135,6 +135,8 @@ static void map_file(Model *m, ExternalFile *f)
             f->at = at;
         f->len = at == MAP_FAILED ? 0 : (uint64_t)st.st_size;
         f->links = (uint32_t)st.st_nlink;
+        f->device = (uint64_t)st.st_dev;
+        f->number = (uint64_t)st.st_ino;
     }
     if (fd >= 0)
         close(fd);
@@ -152,6 +154,19 @@ static const ExternalFile *file_of(Model *m, Str location)
         map_file(m, &m->files.at[*slot]);
     }
     return &m->files.at[*slot];
+}
+
+bool model_reads(const Model *m, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return false;
+    for (uint32_t i = 0; i < m->files.len; i++) {
+        const ExternalFile *f = &m->files.at[i];
+        if (f->links && f->device == (uint64_t)st.st_dev && f->number == (uint64_t)st.st_ino)
+            return true;
+    }
+    return m->path && file_same(m->path, path);
 }
 
 void model_close(Model *m)

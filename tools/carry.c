@@ -64,6 +64,14 @@ static bool is_there(Arena *a, const char *from, const char *to)
     return file_exists(to) && (file_same(from, to) || same_bytes(a, from, to));
 }
 
+bool carried_is(const Carried *c, const char *from, const char *path, Arena *a)
+{
+    for (uint32_t i = 0; i < c->locations.len; i++)
+        if (file_same(beside(a, from, c->locations.at[i]), path))
+            return true;
+    return false;
+}
+
 bool carry_data(const Carried *c, const char *from, const char *to, Str *error, Arena *a)
 {
     for (uint32_t i = 0; i < c->locations.len; i++) {

@@ -11,6 +11,9 @@ typedef struct Carried {
 } Carried;
 Carried carried_by(Model *m, Arena *a);
 
+// Is `path` one of them, beside the model `from`?
+bool carried_is(const Carried *c, const char *from, const char *path, Arena *a);
+
 // Copies them from beside the model `from` to beside `to`, before that is written. What is there
 // already with the same bytes stays; another file of the name is not overwritten: false, with
 // *error set, and nothing was copied.

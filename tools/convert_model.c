@@ -48,12 +48,12 @@ static Model *open_model(ConvertRun *r, const Config *config, Diags *diags, Inli
     return NULL;
 }
 
-static int write_model(ConvertRun *r, const Model *m)
+static int write_model(ConvertRun *r, Model *m)
 {
     Buf bytes = {0};
     uint32_t dropped;
     bool printed = form_print(r->tool, m, form_by_ending(r->out), false, &bytes, &dropped);
-    int status = printed ? output_write(r->tool, r->arena, r->out, r->model, &bytes) : EXIT_BYTES;
+    int status = printed ? output_write(r->tool, r->arena, r->out, m, &bytes) : EXIT_BYTES;
     buf_free(&bytes);
     return status;
 }

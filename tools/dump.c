@@ -49,7 +49,7 @@ static void put_value(const Model *m, Arena *a, ValueId v, Buf *out)
     buf_printf(out, "  (%.*s)\n", STR_ARG(location_value(m, a, v)));
 }
 
-static int write_types(Work *w, const Model *m)
+static int write_types(Work *w, Model *m)
 {
     Buf out = {0};
     for (ValueId v = 1; v < m->values.len; v++) {
@@ -58,12 +58,12 @@ static int write_types(Work *w, const Model *m)
         if (!dead && value->name.len)
             put_value(m, w->arena, v, &out);
     }
-    int status = output_write(w->tool, w->arena, w->out, w->model, &out);
+    int status = output_write(w->tool, w->arena, w->out, m, &out);
     buf_free(&out);
     return status;
 }
 
-static int write_result(Work *w, const Model *m)
+static int write_result(Work *w, Model *m)
 {
     if (w->types_only)
         return write_types(w, m);
@@ -72,7 +72,7 @@ static int write_result(Work *w, const Model *m)
     ModelForm form = w->has_form ? w->form : w->out ? form_by_ending(w->out) : FORM_TEXT;
     if (!form_print(w->tool, m, form, w->types, &out, &dropped))
         return EXIT_BYTES;
-    int status = output_write(w->tool, w->arena, w->out, w->model, &out);
+    int status = output_write(w->tool, w->arena, w->out, m, &out);
     buf_free(&out);
     return status ? status : w->strict && dropped ? EXIT_FINDINGS : EXIT_CLEAN;
 }

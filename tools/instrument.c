@@ -32,7 +32,7 @@ static int work(const Tool *t, const char *path, const char *out)
         Buf bytes = {0};
         uint32_t dropped, added = instrument_model(m, &left);
         bool printed = form_print(t, m, form_by_ending(out), false, &bytes, &dropped);
-        status = printed ? output_write(t, arena, out, path, &bytes) : EXIT_BYTES;
+        status = printed ? output_write(t, arena, out, m, &bytes) : EXIT_BYTES;
         buf_free(&bytes);
         if (!status && !tool_style.quiet)
             fprintf(stderr, "%u outputs added%s\n", added, left ? "" : ", all values");

@@ -187,7 +187,9 @@ static int write_report(Runner *r)
     int status = EXIT_CLEAN;
     if (o->plot) {
         layers_plot(&r->layers, &out);
-        status = output_write(r->tool, r->s.arena, o->plot, o->model, &out);
+        status = file_same(o->plot, o->model)
+                     ? tool_error(r->tool, EXIT_USAGE, "%s is the input", o->plot)
+                     : output_write(r->tool, r->s.arena, o->plot, NULL, &out);
     }
     buf_free(&out);
     for (uint32_t i = 0; !status && o->threshold >= 0 && i < r->layers.all.len; i++)

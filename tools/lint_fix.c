@@ -49,6 +49,8 @@ static int write_bytes(LintRun *r, const Buf *bytes, const Carried *data, const 
     if (!r->in_place && file_same(path, source))
         return tool_error(r->tool, EXIT_USAGE, "%s is the input; say --in-place to overwrite it",
                           path);
+    if (carried_is(data, source, path, r->arena))
+        return tool_error(r->tool, EXIT_USAGE, "%s is the model's external data", path);
     if (!carry_data(data, source, path, &error, r->arena))
         return tool_error(r->tool, EXIT_BYTES, "%.*s", STR_ARG(error));
     if (!file_write(path, bytes->at ? bytes->at : "", bytes->len, 0644, &error, r->arena))

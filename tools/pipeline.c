@@ -8,6 +8,7 @@
 #include "ir/lists.h"
 #include "ir/kernel.h"
 #include "ir/text.h"
+#include "tools/carry.h"
 
 #include <string.h>
 
@@ -61,7 +62,7 @@ bool form_print(const Tool *t, const Model *m, ModelForm form, bool types, Buf *
     return true;
 }
 
-int output_write(const Tool *t, Arena *a, const char *path, const char *input, const Buf *out)
+int output_write(const Tool *t, Arena *a, const char *path, Model *m, const Buf *out)
 {
     const char *bytes = out->at ? out->at : "";
     Str error = STR_NONE;
@@ -69,8 +70,11 @@ int output_write(const Tool *t, Arena *a, const char *path, const char *input, c
         return fwrite(bytes, 1, out->len, stdout) == out->len
                    ? EXIT_CLEAN
                    : tool_error(t, EXIT_BYTES, "cannot write to stdout");
-    if (file_same(path, input))
+    if (m && file_same(path, m->path))
         return tool_error(t, EXIT_USAGE, "%s is the input", path);
+    const Carried beside = m ? carried_by(m, a) : (Carried){0};
+    if (m && (model_reads(m, path) || carried_is(&beside, m->path, path, a)))
+        return tool_error(t, EXIT_USAGE, "%s is the model's external data", path);
     if (!file_write(path, bytes, out->len, 0644, &error, a))
         return tool_error(t, EXIT_BYTES, "%.*s", STR_ARG(error));
     return EXIT_CLEAN;

@@ -37,7 +37,8 @@ void json_print(const Model *m, Buf *out); // cameo.dump/1
 // "f32[N,16,8]"; what is not known is "?".
 void type_print(const Model *m, const Value *v, Buf *out);
 
-// To a file, whole or not at all and never over the input; to stdout where `path` is NULL.
-int output_write(const Tool *t, Arena *a, const char *path, const char *input, const Buf *out);
+// To a file, whole or not at all and never over what the model (NULL: none) is read from; to stdout
+// where `path` is NULL.
+int output_write(const Tool *t, Arena *a, const char *path, Model *m, const Buf *out);
 
 #endif
