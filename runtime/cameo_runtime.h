@@ -341,16 +341,19 @@ CAMEO_ONCE int cameo_set_input(cameo_context *c, int32_t i, int32_t dtype, int32
     if (rank != port->rank || rank > CAMEO_MAX_RANK)
         return cameo_fail(c, "input %s has rank %d, but the data has rank %d", port->name,
                           (int)port->rank, (int)rank);
-    cameo_value *v = &c->inputs[i];
-    for (int32_t k = 0; k < rank; k++) {
+    for (int32_t k = 0; k < rank; k++) /* all of them, before what was set is touched */
         if (dims[k] < 0 || (port->dims[k] >= 0 && dims[k] != port->dims[k]))
             return cameo_fail(c, "input %s has %lld as dim %d, but the data has %lld", port->name,
                               (long long)port->dims[k], (int)k, (long long)dims[k]);
+    cameo_value *v = &c->inputs[i];
+    int none = 0;
+    for (int32_t k = 0; k < rank; k++) {
         c->bound &= v->at != NULL && v->dims[k] == dims[k];
         v->dims[k] = dims[k];
+        none |= dims[k] == 0;
     }
     v->rank = rank;
-    v->at = elements;
+    v->at = none && !elements ? v : elements; /* no elements may lie nowhere */
     return 0;
 }
 
