@@ -622,8 +622,9 @@ int cameo_main_beside(const cameo_model *model, const char *file, int argc, char
     while (n > 0 && path[n - 1] != '/')
         n--;
     const size_t room = n < 0 ? 0 : sizeof path - (size_t)n;
-    if (n > 0 && (size_t)snprintf(path + n, room, "%s", file) < room && access(path, R_OK) == 0)
-        options.weights_path = path;
+    const bool fits = n > 0 && (size_t)snprintf(path + n, room, "%s", file) < room;
+    options.weights_path = // beside the program, unless they are but in the working folder
+        fits && (access(path, R_OK) == 0 || access(file, R_OK) != 0) ? path : file;
     return cameo_main_with(model, &options, argc, argv);
 }
 
@@ -657,11 +658,17 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
                 lacks);
             status = 3;
         } else if (!x) {
-            snprintf(c.error, sizeof c.error, "no memory, or the weights cannot be read");
+            const char *path = options.weights_path;
+            snprintf(c.error, sizeof c.error, "no memory, or the weights cannot be read%s%s",
+                     path ? ": " : "", path ? path : "");
             status = 3;
         } else {
             status = run(&c, x);
         }
+    }
+    if (status == 0 && fflush(stdout) != 0) {
+        snprintf(c.error, sizeof c.error, "cannot write to stdout");
+        status = 3;
     }
     if (status != 0)
         say(&c, status);
@@ -674,7 +681,5 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
     free(c.inputs);
     free(c.lists);
     free(c.loaded);
-    if (fflush(stdout) != 0 && status == 0)
-        status = 3;
     return status;
 }

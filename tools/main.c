@@ -73,7 +73,8 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     int status = t->run(t, argc - 2, argv + 2);
-    if (fflush(stdout) != 0 && status == EXIT_CLEAN)
-        status = EXIT_BYTES;
+    const bool failed = ferror(stdout) != 0;
+    if ((fflush(stdout) != 0 || failed) && status == EXIT_CLEAN)
+        status = tool_error(t, EXIT_BYTES, "cannot write to stdout");
     return status;
 }
