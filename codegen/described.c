@@ -1,6 +1,7 @@
-// Which compilers, as their results are remembered by: what the C compiler says of itself, and the
-// files that it works with. Another assembler, linker or C library under the same version, or a
-// compiler built anew, makes other programs of the same text.
+// Which compilers, as their results are remembered by: what the C compiler says of itself, what it
+// would run, and the files that it works with. Another assembler, linker or C library under the
+// same version, a compiler built anew, or one behind a wrapper that adds flags makes other programs
+// of the same text.
 
 #include "codegen/embedded.h"
 #include "codegen/jobs.h"
@@ -29,12 +30,27 @@ static void put_file(Build *b, const char *name, Buf *out)
                    (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
+// The commands that it would run, which stand behind blanks: with the flags that a wrapper adds.
+static void put_commands(const Buf *said, Buf *out)
+{
+    for (size_t at = 0; at < said->len;) {
+        const char *end = memchr(said->at + at, '\n', said->len - at);
+        const size_t n = end ? (size_t)(end - said->at) + 1 - at : said->len - at;
+        if (said->at[at] == ' ')
+            buf_put(out, said->at + at, n);
+        at += n;
+    }
+}
+
 // All are asked at once.
 static void put_files(Build *b, Buf *out)
 {
-    Process started[ASKED];
+    const char *dry[] = {b->cc, "-S", "-###", "-x", "c", "/dev/null", NULL};
+    Process started[ASKED], would;
     bool runs[ASKED];
     Str error = STR_NONE;
+    // In no folder of its own, which clang would name.
+    const bool says = process_start(b->arena, "/", dry, true, &would, &error);
     const int n = b->o->kind == EMIT_LOADED ? ASKED_OF_LOADED : ASKED;
     for (int i = 0; i < n; i++) {
         const char *argv[] = {b->cc, asked[i], NULL};
@@ -46,6 +62,10 @@ static void put_files(Build *b, Buf *out)
             put_file(b, str_printf(b->arena, "%.*s", (int)strcspn(said.at, "\n"), said.at).at, out);
         buf_free(&said);
     }
+    Buf commands = {0};
+    if (says && process_wait(&would, &commands) == 0)
+        put_commands(&commands, out);
+    buf_free(&commands);
 }
 
 // Its own words and the files that it works with, but not where it is: asked for once.

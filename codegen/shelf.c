@@ -3,6 +3,7 @@
 #include "base/sha1.h"
 #include "codegen/embedded.h"
 #include "codegen/cpus.h"
+#include "codegen/emit_c.h"
 #include "codegen/emit_products.h"
 #include "codegen/jobs.h"
 
@@ -26,6 +27,22 @@ const char *shelf_folder(Arena *a)
     return NULL;
 }
 
+// The files of runtime/ that a text includes decide what comes of it too.
+static void put_included(Str text, Buf *out)
+{
+    static const char include[] = "#include \"";
+    const char *parts[MAX_PARTS], *end = text.at + text.len;
+    uint32_t n = 0;
+    for (const char *at = text.at;
+         (at = memmem(at, (size_t)(end - at), include, sizeof include - 1));)
+        n = emit_add_part(parts, n, at += sizeof include - 1);
+    for (const EmbeddedFile *e = embedded_files; e->name; e++)
+        for (uint32_t i = 0; i < n; i++)
+            if (parts[i] == e->name)
+                buf_printf(out, "%s %016llx\n", e->name,
+                           (unsigned long long)hash_bytes(e->text, e->len, 1));
+}
+
 // Not by the compiler's own path, nor by those of the build.
 static const char *path_of(Build *b, const char *folder, const char *const *argv, Str text)
 {
@@ -36,6 +53,7 @@ static const char *path_of(Build *b, const char *folder, const char *const *argv
         buf_printf(&all, "%s\n", *a);
     for (uint64_t seed = 1; seed <= 2; seed++) // as texts are long, and each compilation asks
         buf_printf(&all, "%016llx\n", (unsigned long long)hash_bytes(text.at, text.len, seed));
+    put_included(text, &all);
     sha1_hex(all.at, all.len, key);
     buf_free(&all);
     return ok ? str_printf(b->arena, "%s/%s.o", folder, key).at : NULL;

@@ -2,9 +2,9 @@
 // for some targets, main, and what reads and writes files.
 //
 // The folder is beside the program: units/, or ../lib/cameo/units/ where it is installed. A unit is
-// an object named by a hash of its text, the compiler's arguments, what the compiler says of itself
-// and the files that it works with; where it is native code, of the machine too. What is not there
-// is compiled with the model.
+// an object named by a hash of its text and what that includes, the compiler's arguments, what the
+// compiler says of itself and would run, and the files that it works with; where it is native code,
+// of the machine too. What is not there is compiled with the model.
 #ifndef CAMEO_CODEGEN_SHELF_H
 #define CAMEO_CODEGEN_SHELF_H
 
