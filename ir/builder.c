@@ -53,6 +53,22 @@ NodeId builder_node(Builder *b, GraphId g, NodeId origin, const char *op, const 
     return id;
 }
 
+ValueId builder_before(Builder *b, NodeId origin, const char *op, const ValueId *in, uint32_t nin)
+{
+    const NodeId made = builder_node(b, node_at(b->m, origin)->graph, origin, op, in, nin);
+    graph_insert_before(b->m, origin, made);
+    return node_at(b->m, made)->out[0];
+}
+
+ValueId builder_integers(Builder *b, NodeId origin, const char *what, uint32_t n,
+                         const int64_t *from)
+{
+    const int64_t dims[] = {n};
+    const Node *node = node_at(b->m, origin);
+    return builder_constant(b, node->graph, value_at(b->m, node->out[0])->name, what,
+                            tensor_new(b->m->arena, DT_I64, 1, dims, from));
+}
+
 void builder_replace(Builder *b, NodeId old, NodeId made)
 {
     ValueId result = node_at(b->m, old)->out[0];

@@ -28,6 +28,13 @@ ValueId builder_vector_input(Model *m, GraphId g, const char *name, DType t, int
 NodeId builder_node(Builder *b, GraphId g, NodeId origin, const char *op, const ValueId *in,
                     uint32_t nin);
 
+// The same of one result, in g's order before `origin`, whose graph g is; its result.
+ValueId builder_before(Builder *b, NodeId origin, const char *op, const ValueId *in, uint32_t nin);
+
+// A constant vector of the graph of `origin`, named after what that makes, and `what`.
+ValueId builder_integers(Builder *b, NodeId origin, const char *what, uint32_t n,
+                         const int64_t *from);
+
 // `made`, a node of one result, makes in future what the first result of `old` was; `old` goes.
 void builder_replace(Builder *b, NodeId old, NodeId made);
 

@@ -188,23 +188,6 @@ static void replace_weights(Crop *c, NodeId id, const Window *w, const char *wha
     node_set_str(m, id, "auto_pad", STR("NOTSET"));
 }
 
-static ValueId integers(Crop *c, NodeId id, const char *what, uint32_t n, const int64_t *from)
-{
-    const int64_t dims[] = {n};
-    Model *m = c->m;
-    return builder_constant(&c->builder, node_at(m, id)->graph,
-                            value_at(m, node_at(m, id)->out[0])->name, what,
-                            tensor_new(m->arena, DT_I64, 1, dims, from));
-}
-
-// Puts a node of one operand before `id`, which reads it instead of its first operand.
-static void put_before(Crop *c, NodeId id, const char *op, const ValueId *in, uint32_t n)
-{
-    const NodeId made = builder_node(&c->builder, node_at(c->m, id)->graph, id, op, in, n);
-    graph_insert_before(c->m, id, made);
-    node_at(c->m, id)->in[0] = node_at(c->m, made)->out[0];
-}
-
 // The places that the taps of the only window see, where these are not all of x.
 static void put_slice(Crop *c, NodeId id, const Window *w)
 {
@@ -216,11 +199,12 @@ static void put_slice(Crop *c, NodeId id, const Window *w)
     }
     if (all)
         return;
-    const ValueId in[] = {node_at(c->m, id)->in[0], integers(c, id, "starts", w->rank, zeros),
-                          integers(c, id, "ends", w->rank, w->ends),
-                          integers(c, id, "axes", w->rank, axes),
-                          integers(c, id, "steps", w->rank, w->dilation)};
-    put_before(c, id, "Slice", in, 5);
+    const ValueId in[] = {node_at(c->m, id)->in[0],
+                          builder_integers(&c->builder, id, "starts", w->rank, zeros),
+                          builder_integers(&c->builder, id, "ends", w->rank, w->ends),
+                          builder_integers(&c->builder, id, "axes", w->rank, axes),
+                          builder_integers(&c->builder, id, "steps", w->rank, w->dilation)};
+    node_at(c->m, id)->in[0] = builder_before(&c->builder, id, "Slice", in, 5);
 }
 
 // Makes the first `n` dims channels.
@@ -245,8 +229,9 @@ static void flatten(Crop *c, NodeId id, const Window *w, uint32_t n)
         return;
     if (n == w->rank)
         put_slice(c, id, w);
-    const ValueId in[] = {node_at(m, id)->in[0], integers(c, id, "shape", 2 + w->rank, shape)};
-    put_before(c, id, "Reshape", in, 2);
+    const ValueId in[] = {node_at(m, id)->in[0],
+                          builder_integers(&c->builder, id, "shape", 2 + w->rank, shape)};
+    node_at(c->m, id)->in[0] = builder_before(&c->builder, id, "Reshape", in, 2);
     replace_weights(c, id, w, "flat",
                     tensor_around(m->arena, t->dtype, 2 + w->rank, dims, elements));
     node_set_ints(m, id, "pads", 2 * w->rank, pads);

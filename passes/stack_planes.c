@@ -99,24 +99,6 @@ static TensorData *stacked(Stack *s, TensorData *t)
     return tensor_new(s->m->arena, DT_F32, RANK, dims, to);
 }
 
-static ValueId integers(Stack *s, NodeId id, const char *what, uint32_t n, const int64_t *from)
-{
-    Model *m = s->m;
-    const int64_t dims[] = {n};
-    const Node *node = node_at(m, id);
-    return builder_constant(&s->builder, node->graph, value_at(m, node->out[0])->name, what,
-                            tensor_new(m->arena, DT_I64, 1, dims, from));
-}
-
-static ValueId put_before(Stack *s, NodeId id, const char *op, const ValueId *in, uint32_t n)
-{
-    const NodeId made = builder_node(&s->builder, node_at(s->m, id)->graph, id, op, in, n);
-    graph_insert_before(s->m, id, made);
-    if (node_is(node_at(s->m, made), "Concat"))
-        node_set_int(s->m, made, "axis", 1);
-    return node_at(s->m, made)->out[0];
-}
-
 // x with its border along the first dim.
 static ValueId put_border(Stack *s, NodeId id, const Deep *d)
 {
@@ -124,8 +106,8 @@ static ValueId put_border(Stack *s, NodeId id, const Deep *d)
     const ValueId x = node_at(s->m, id)->in[0];
     if (!d->pads[0] && !d->pads[SPACE])
         return x;
-    const ValueId in[] = {x, integers(s, id, "pads", 2 * RANK, pads)};
-    return put_before(s, id, "Pad", in, 2);
+    const ValueId in[] = {x, builder_integers(&s->builder, id, "pads", 2 * RANK, pads)};
+    return builder_before(&s->builder, id, "Pad", in, 2);
 }
 
 static void rewrite(Stack *s, NodeId id)
@@ -140,16 +122,18 @@ static void rewrite(Stack *s, NodeId id)
         return;
     const ValueId x = put_border(s, id, &d);
     const int64_t axes[] = {2}, behind = INT64_MAX;
-    const ValueId axis = integers(s, id, "axes", 1, axes);
-    const ValueId step = integers(s, id, "steps", 1, &d.stride);
+    const ValueId axis = builder_integers(&s->builder, id, "axes", 1, axes);
+    const ValueId step = builder_integers(&s->builder, id, "steps", 1, &d.stride);
     ValueId parts[MOST_TAPS];
     for (int64_t i = 0; i < d.taps; i++) {
         const int64_t first = i * d.dilation, last = first - (d.taps - 1) * d.dilation;
-        const ValueId in[] = {x, integers(s, id, "starts", 1, &first),
-                              integers(s, id, "ends", 1, last ? &last : &behind), axis, step};
-        parts[i] = put_before(s, id, "Slice", in, 5);
+        const ValueId in[] = {x, builder_integers(&s->builder, id, "starts", 1, &first),
+                              builder_integers(&s->builder, id, "ends", 1, last ? &last : &behind),
+                              axis, step};
+        parts[i] = builder_before(&s->builder, id, "Slice", in, 5);
     }
-    const ValueId all = put_before(s, id, "Concat", parts, (uint32_t)d.taps);
+    const ValueId all = builder_before(&s->builder, id, "Concat", parts, (uint32_t)d.taps);
+    node_set_int(m, value_at(m, all)->node, "axis", 1);
     const int64_t ones[] = {1, 1, 1}, pads[] = {0, d.pads[1], d.pads[2], 0, d.pads[4], d.pads[5]};
     node_at(m, id)->in[0] = all;
     const ValueId made =
