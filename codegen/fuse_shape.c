@@ -276,38 +276,26 @@ static bool factors_of_windows(Fuse *f, const Point *p, const Expr *sum, const E
     return buffer_at(f->mod, (*w)->buffer)->kind == BUF_WEIGHT && has_window(f, p, sum, *x);
 }
 
-// How many loops, as images of a batch are, choose windows outside of all that choose some of the
-// weight?
-static uint32_t loops_outside(Fuse *f, const Point *p, const Expr *sum)
+// How many loops choose windows and nothing of the weight: *outside, as images of a batch are, of
+// all that choose some of the weight, and *all, with those over places.
+static void loops_of_windows(Fuse *f, const Point *p, const Expr *sum, uint32_t *outside,
+                             uint32_t *all)
 {
     const Expr *w, *x;
-    uint32_t n = 0;
+    bool weighs = false;
+    *outside = *all = 0;
     if (!factors_of_windows(f, p, sum, &w, &x))
-        return 0;
+        return;
     for (uint32_t i = 0; i < p->nloops; i++) {
         const LoopId v = p->loops[i]->var;
         if (poly_equals(loop_extent(f->mod->polys, v), 1))
             continue;
-        if (expr_depends(f, w, v))
-            return n;
-        n += expr_depends(f, x, v);
+        const bool of_weight = expr_depends(f, w, v);
+        if (of_weight && !weighs)
+            *outside = *all;
+        weighs |= of_weight;
+        *all += !of_weight && expr_depends(f, x, v);
     }
-    return 0;
-}
-
-// How many loops choose windows and nothing of the weight: those over images and over places.
-static uint32_t loops_of_windows(Fuse *f, const Point *p, const Expr *sum)
-{
-    const Expr *w, *x;
-    uint32_t n = 0;
-    if (!factors_of_windows(f, p, sum, &w, &x))
-        return 0;
-    for (uint32_t i = 0; i < p->nloops; i++) {
-        const LoopId v = p->loops[i]->var;
-        n += !poly_equals(loop_extent(f->mod->polys, v), 1) && expr_depends(f, x, v) &&
-             !expr_depends(f, w, v);
-    }
-    return n;
 }
 
 // ---- the shape of a kernel --------------------------------------------------------------------
@@ -375,8 +363,7 @@ static void look_at_reduce(Look *l, const Expr *e)
         l->s.neighbours = matrices_columns(f, &l->p, e);
         l->s.matrices = l->s.neighbours != NULL;
         l->s.across = weights_are_lanes(f, &l->p, e);
-        l->s.outside = loops_outside(f, &l->p, e);
-        l->s.places = loops_of_windows(f, &l->p, e);
+        loops_of_windows(f, &l->p, e, &l->s.outside, &l->s.places);
         l->s.weight_loops = loops_of_weight(f, &l->p, e->b->a) + loops_of_weight(f, &l->p, e->b->b);
     }
     LoopId v = l->p.nloops ? l->p.loops[l->p.nloops - 1]->var : 0;
