@@ -30,11 +30,6 @@ static int64_t number(Index i)
     return n;
 }
 
-static int64_t up(int64_t n, int64_t step)
-{
-    return (n + step - 1) / step * step;
-}
-
 // ---- choosing ----------------------------------------------------------------------------------
 
 // Can all weights be taken apart?
@@ -119,12 +114,13 @@ bool chain_terms_pack(Module *mod, const Conv *c, const Conv **to)
 
 int64_t chain_terms_room(int64_t planes, int64_t k, const Conv *last)
 {
-    const int64_t deep = up(planes, SIDE);
-    const int64_t weights = up(planes, SIDE) * up(k, SIDE) + up(number(last->rows), SIDE) * deep;
+    const int64_t deep = rounded_up(planes, SIDE);
+    const int64_t weights = rounded_up(planes, SIDE) * rounded_up(k, SIDE) +
+                            rounded_up(number(last->rows), SIDE) * deep;
     return TERMS * (weights + 2 * SIDE * deep) + PLAIN + LINE;
 }
 
 int64_t chain_terms_planes(int64_t k)
 {
-    return SIDE + up(k, SIDE) * TERMS / 4;
+    return SIDE + rounded_up(k, SIDE) * TERMS / 4;
 }

@@ -15,15 +15,11 @@ enum {
 // Of the cycles that tiles for each image take, below which products of all are worth it.
 static const double WORTH = 0.9;
 
-static double up(double n, double step)
-{
-    return ceil(n / step) * step;
-}
-
 // Cycles of the direct form, with weights read for each block of columns.
 static double cost_of(const Processor *t, double rows, double k, double places)
 {
-    const double products = up(rows, TILE_ROWS) * k * up(places, t->lanes) / t->lanes;
+    const double products =
+        cost_rounded_up(rows, TILE_ROWS) * k * cost_rounded_up(places, t->lanes) / t->lanes;
     const double bytes = rows * k * 4 * ceil(places / MOST_PLACES);
     return fmax(products / t->products / t->direct, bytes / t->bytes);
 }

@@ -22,14 +22,9 @@ enum {
     MACS = 20                       // multiplications and additions in a tenth of a nanosecond
 };
 
-static int64_t up(int64_t n, int64_t step)
-{
-    return (n + step - 1) / step * step;
-}
-
 static int64_t deep_of(int64_t k)
 {
-    return k < LONG ? up(k, SIDE) : LONG;
+    return k < LONG ? rounded_up(k, SIDE) : LONG;
 }
 
 // ---- choosing ----------------------------------------------------------------------------------
@@ -86,12 +81,13 @@ static void set_buffers(Module *mod, Conv *c, int64_t rows, int64_t k, int64_t n
     const int64_t deep = deep_of(k);
     int64_t bytes = 4 * PLAIN + 2 * TERMS * SIDE * deep;
     if (c->split == SPLIT_COLUMNS)
-        bytes += TERMS * up(rows, SIDE) * deep + 4 * TILE_COLUMNS * deep;
+        bytes += TERMS * rounded_up(rows, SIDE) * deep + 4 * TILE_COLUMNS * deep;
     const Index size = poly_const(mod->polys, bytes / 4);
     c->panel = buffer_new(mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &size);
     if (c->split == SPLIT_COLUMNS)
         return;
-    const Index made = poly_const(mod->polys, TERMS * up(k, SIDE) * up(n, SIDE) / 4);
+    const Index made =
+        poly_const(mod->polys, TERMS * rounded_up(k, SIDE) * rounded_up(n, SIDE) / 4);
     c->shared = buffer_new(mod, BUF_TEMP, STR("scratch"), DT_F32, 1, &made);
 }
 
@@ -107,7 +103,7 @@ void split_conv_choose(Module *mod, Conv *c, const ConvChoice *how, int64_t rows
         return;
     if (c->cost[0] <= 0)
         c->cost[0] = direct_cost(t, (double)rows, (double)k, (double)n);
-    const bool stays = TERMS * up(rows, HEIGHT) * deep_of(k) <= (int64_t)t->second / 2;
+    const bool stays = TERMS * rounded_up(rows, HEIGHT) * deep_of(k) <= (int64_t)t->second / 2;
     c->split = stays && rows < n ? SPLIT_COLUMNS : SPLIT_ROWS;
     c->cost[3] = terms_cost(t, c, (double)rows, (double)k, (double)n);
     if (c->cost[3] < WORTH * c->cost[c->tile / 2]) {
@@ -131,9 +127,9 @@ double split_conv_error(const Conv *c)
 
 int64_t split_conv_at(int64_t rows, int64_t k, int64_t i, int64_t at)
 {
-    const int64_t begin = at / LONG * LONG, all = up(k, SIDE), within = at - begin;
+    const int64_t begin = at / LONG * LONG, all = rounded_up(k, SIDE), within = at - begin;
     const int64_t deep = all - begin < LONG ? all - begin : LONG;
-    return begin * up(rows, HEIGHT) + i / HEIGHT * HEIGHT * deep +
+    return begin * rounded_up(rows, HEIGHT) + i / HEIGHT * HEIGHT * deep +
            within / HEIGHT * HEIGHT * HEIGHT + i % HEIGHT * HEIGHT + within % HEIGHT;
 }
 
@@ -141,8 +137,8 @@ void split_conv_whole(const Conv *c, int64_t *panels, int64_t *k)
 {
     if (!c->split)
         return;
-    *panels = up(*panels * TILE_ROWS, HEIGHT) / TILE_ROWS;
-    *k = up(*k, SIDE);
+    *panels = rounded_up(*panels * TILE_ROWS, HEIGHT) / TILE_ROWS;
+    *k = rounded_up(*k, SIDE);
 }
 
 // ---- printing ----------------------------------------------------------------------------------

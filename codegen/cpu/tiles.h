@@ -5,9 +5,21 @@
 #include "codegen/cpu/processor.h"
 #include "ir/kernel.h"
 
+#include <math.h>
+
 // The lanes of a panel, whatever the target: tiles read parts of a panel's rows, so that packed
 // weights serve every target. TILE_ROWS of the factor that is broadcast, TILE_COLUMNS of the other.
 enum { TILE_ROWS = 8, TILE_COLUMNS = 48 };
+
+// The least multiple of `step` that is n or more; as a double, where costs are reckoned.
+static inline int64_t rounded_up(int64_t n, int64_t step)
+{
+    return (n + step - 1) / step * step;
+}
+static inline double cost_rounded_up(double n, double step)
+{
+    return ceil(n / step) * step;
+}
 
 typedef struct TileTarget {
     const char *test;  // of the preprocessor

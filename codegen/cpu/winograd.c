@@ -35,11 +35,6 @@ static const double WORTH = 0.95;
 
 // ---- cost --------------------------------------------------------------------------------------
 
-static double up(double n, double step)
-{
-    return ceil(n / step) * step;
-}
-
 // Vectors that n neighbours fill; a few at the end have lanes over rows, half as many at a time.
 static double vectors(double lanes, double n)
 {
@@ -61,7 +56,7 @@ static double moves_of_y(int64_t tile, int64_t window)
 ConvWork winograd_work(int64_t rows, int64_t channels, const int64_t size[2], int64_t tile,
                        int64_t window, double lanes)
 {
-    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    const double k = cost_rounded_up((double)rows, TILE_ROWS), depth = (double)channels;
     const double all_places = (double)size[0] * (double)size[1];
     const double direct = k * depth * (double)(window * window);
     if (!tile)
@@ -91,7 +86,7 @@ int64_t winograd_side(const Conv *c)
 static ConvWork stepped_work(int64_t rows, int64_t channels, const int64_t size[2], double lanes)
 {
     enum { MOVES_OF_X = 160, MOVES_OF_Y = 40 };
-    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    const double k = cost_rounded_up((double)rows, TILE_ROWS), depth = (double)channels;
     const double across = ceil((double)size[1] / 2), down = ceil((double)size[0] / 2);
     const double all = across * down;
     return (ConvWork){STEPPED * k * depth * vectors(lanes, all),
@@ -120,7 +115,7 @@ static ConvWork line_work(int64_t rows, int64_t channels, int64_t size, int64_t 
                           double lanes)
 {
     enum { MOVES_OF_X = 60, MOVES_OF_Y = 40 };
-    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    const double k = cost_rounded_up((double)rows, TILE_ROWS), depth = (double)channels;
     const double tiles = ceil((double)size / (double)(MOST + 1 - window));
     const double all = ceil(tiles / lanes), products = MOST * k * depth;
     return (ConvWork){products * all, (depth * MOVES_OF_X + k * MOVES_OF_Y) * all, products * 4};
@@ -133,7 +128,8 @@ static double cost_of_line(const Conv *c, const Processor *t, bool tiles)
         size = OPEN_LINE;
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
-    const double k = up((double)rows, TILE_ROWS), direct = k * (double)(channels * c->line);
+    const double k = cost_rounded_up((double)rows, TILE_ROWS),
+                 direct = k * (double)(channels * c->line);
     const ConvWork w = tiles ? line_work(rows, channels, size, c->line, t->lanes)
                              : (ConvWork){direct * vectors(t->lanes, (double)size), 0, direct * 4};
     const double share = tiles ? t->transformed : t->direct;
@@ -146,7 +142,7 @@ static ConvWork plane_work(int64_t rows, int64_t channels, const int64_t size[2]
                            double lanes)
 {
     enum { MOVES_OF_X = 45, MOVES_OF_Y = 40 };
-    const double k = up((double)rows, TILE_ROWS), depth = (double)channels;
+    const double k = cost_rounded_up((double)rows, TILE_ROWS), depth = (double)channels;
     const double across = ceil((double)size[1] / PLANE_TILE), down = (double)size[0];
     const double all = ceil(across * down / lanes), products = PLANE * k * depth * WINDOW;
     const double blocks = ceil(down / (double)most);
