@@ -87,15 +87,19 @@ def build(cameo, net, scratch, options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def run(net, scratch, threads=1):
-    """The outputs of the program that was built last. What the address sanitizer gives out holds ones, by several threads zeros:
-    what nobody wrote is not read, or bits differ."""
+def filled(threads):
+    """The environment of a program: what the address sanitizer gives out holds ones, by several threads zeros. What nobody wrote
+    is not read, or bits differ."""
     fill = f"max_malloc_fill_size={1 << 40}:malloc_fill_byte={255 if threads == 1 else 0}"
-    env = dict(os.environ, ASAN_OPTIONS=f"{os.environ.get('ASAN_OPTIONS', '')}:{fill}")
+    return dict(os.environ, ASAN_OPTIONS=f"{os.environ.get('ASAN_OPTIONS', '')}:{fill}")
+
+
+def run(net, scratch, threads=1):
+    """The outputs of the program that was built last."""
     out = scratch / "out"
     shutil.rmtree(out, ignore_errors=True)
     feeds = [f"{name}={scratch / name}.npy" for name in net.feeds]
-    subprocess.run([scratch / "net", *feeds, "-o", out, "--threads", str(threads)], check=True, env=env)
+    subprocess.run([scratch / "net", *feeds, "-o", out, "--threads", str(threads)], check=True, env=filled(threads))
     return [np.load(out / f"{output.name}.npy") for output in net.outputs]
 
 

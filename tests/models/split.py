@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""split.py CAMEO [--programs N] [--nodes N] [--seed S]: products of float32 by three terms of bfloat16 agree with float64.
+"""split.py CAMEO [--programs N] [--nodes N] [--seed S] [--apart]: products of float32 by three terms of bfloat16 agree with float64.
 
 Products of random shapes, several in each program, by constants and by what is given to the program, turned or not: normal factors,
 factors of many magnitudes, sums that cancel, tiny ones. Expected are NumPy's sums in float64. The error is held against 2^-24 of
@@ -78,7 +78,7 @@ def run(cameo, folder, options, threads, nodes):
     done = subprocess.run([cameo, "compile", "m.onnx", "-o", "m", "-q", "--report", "json", *options], cwd=folder, check=True, capture_output=True)
     results = []
     for t in threads:
-        subprocess.run(["./m", "x.npz", "-o", "out", "--threads", str(t)], cwd=folder, check=True)
+        subprocess.run(["./m", "x.npz", "-o", "out", "--threads", str(t)], cwd=folder, check=True, env=programs.filled(t))
         results.append([np.load(folder / "out" / f"y{i}.npy") for i in range(nodes)])
     return results, json.loads(done.stdout)
 
@@ -115,6 +115,12 @@ def check(name, case, split, plain, bound):
     return faults
 
 
+def apart(options, folder):
+    """The options, but by gcc and with each value in memory of its own."""
+    at = options.index("--cc") if "--cc" in options else len(options)
+    return options[:at] + options[at + 2:] + programs.apart(folder)
+
+
 def hold(doc, what, program, turns, bounds_of, check):
     """What main is to programs of products and of convolutions: `program` makes a model, its cases by name and data, `bounds_of` finds
     in a report what goes by terms, `check` names the faults of a case."""
@@ -123,13 +129,14 @@ def hold(doc, what, program, turns, bounds_of, check):
     parser.add_argument("--programs", type=int, default=4)
     parser.add_argument("--nodes", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--apart", action="store_true", help="each value in memory of its own, under the address sanitizer")
     args = parser.parse_args()
     cameo, faults, by_terms = pathlib.Path(args.cameo).resolve(), [], 0
     for i in range(args.programs):
         model, cases, data = program(np.random.default_rng([args.seed, i]), args.nodes, i)
-        options = turns[i % len(turns)]
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
+            options = apart(turns[i % len(turns)], folder) if args.apart else turns[i % len(turns)]
             onnx.save(model, folder / "m.onnx")
             np.savez(folder / "x.npz", **data)
             (terms, *others), report = run(cameo, folder, options, (1, 2, 3), args.nodes)

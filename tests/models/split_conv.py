@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""split_conv.py CAMEO [--programs N] [--nodes N] [--seed S]: convolutions of float32 by three terms of bfloat16 agree with float64.
+"""split_conv.py CAMEO [--programs N] [--nodes N] [--seed S] [--apart]: convolutions of float32 by three terms of bfloat16 agree with float64.
 
 Convolutions of random channels, windows, steps, groups and batches, several in each program, each followed by what the program may
 join to it: normal factors, factors of many magnitudes, tiny ones. Expected are NumPy's sums in float64, bounds those of split.py:
