@@ -279,6 +279,13 @@ void step_call(Lower *l, const char *intrinsic, uint32_t nreads, const Tensor *r
 
 // ---- nodes
 
+// More than shapes are inferred of, which stands in the file alone.
+static bool has_many_dims(const Value *v)
+{
+    const Type *t = v->declared;
+    return v->rank < 0 && t && t->has_shape && t->rank > MAX_RANK;
+}
+
 // Why no buffer can hold the value, NULL if one can.
 static const char *value_fault(const Value *v)
 {
@@ -287,8 +294,8 @@ static const char *value_fault(const Value *v)
     if (kind_is_list(v->kind) && v->dtype != DT_NONE)
         return NULL;
     return v->dtype == DT_NONE                              ? "has no known dtype"
+           : v->rank > MAX_RANK || has_many_dims(v)         ? "has too many dimensions"
            : v->rank < 0                                    ? "has no known rank"
-           : v->rank > MAX_RANK                             ? "has too many dimensions"
            : dims_are_too_large((uint32_t)v->rank, v->dims) ? "is too large"
                                                             : NULL;
 }
@@ -587,7 +594,7 @@ static bool value_is_usable(Lower *l, ValueId id, bool is_input)
         Diag *d = diag(l->diags, "", SEV_ERROR, location_value(l->model, l->arena, id),
                        "not supported: %.*s%s%s %.*s %s", STR_ARG(op), op.len ? ": " : "",
                        is_input ? "input" : "output", STR_ARG(name), fault);
-        if (is_input && v->rank < 0)
+        if (is_input && v->rank < 0 && !has_many_dims(v))
             diag_help(l->diags, d, "give its sizes, as in --shape %.*s=1x128", STR_ARG(name));
     }
     l->state->failed = true;
