@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -213,6 +214,7 @@ static bool put_file(const char *path, Contents *contents, unsigned mode, Str *e
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return fail(a, error, "write", path);
+    temporary_keep(temporary);
     bool ok = write_contents(fd, contents) && fchmod(fd, (mode_t)mode) == 0;
     ok = close(fd) == 0 && ok;
     ok = ok && rename(temporary, path) == 0;
@@ -220,6 +222,7 @@ static bool put_file(const char *path, Contents *contents, unsigned mode, Str *e
         fail_to_write(a, error, contents, path);
         unlink(temporary);
     }
+    temporary_forget(temporary);
     return ok;
 }
 

@@ -1,6 +1,7 @@
-// Directories of one run. A signal that ends it removes them first: its handler calls nothing that
-// allocates, so entries are read by the system call.
+// Files and directories of one run. The handler of a signal calls nothing that allocates, so
+// entries of directories are read by the system call.
 
+#include "base/temporary.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -57,7 +58,8 @@ static void remove_with_files(const char *path)
 static void end_by(int number)
 {
     for (int i = 0; i < MOST; i++)
-        if (atomic_load(&kept[i].state) == KEPT && kept[i].maker == getpid())
+        if (atomic_load(&kept[i].state) == KEPT && kept[i].maker == getpid() &&
+            unlink(kept[i].path) != 0)
             remove_with_files(kept[i].path);
     raise(number);
 }
@@ -73,8 +75,9 @@ static void handle_signals(void)
             sigaction(numbers[i], &ours, NULL);
 }
 
-static void keep(const char *path)
+void temporary_keep(const char *path)
 {
+    handle_signals();
     if (strlen(path) >= LONGEST)
         return;
     for (int i = 0; i < MOST; i++) {
@@ -88,7 +91,7 @@ static void keep(const char *path)
     }
 }
 
-static void forget(const char *path)
+void temporary_forget(const char *path)
 {
     for (int i = 0; i < MOST; i++)
         if (atomic_load(&kept[i].state) == KEPT && strcmp(kept[i].path, path) == 0)
@@ -105,7 +108,7 @@ bool dir_temporary(Arena *a, const char **path, Str *error)
         *error = str_printf(a, "cannot make directory %s: %s", name, strerror(errno));
         return false;
     }
-    keep(name);
+    temporary_keep(name);
     *path = name;
     return true;
 }
@@ -113,5 +116,5 @@ bool dir_temporary(Arena *a, const char **path, Str *error)
 void dir_remove(const char *path)
 {
     remove_with_files(path);
-    forget(path);
+    temporary_forget(path);
 }

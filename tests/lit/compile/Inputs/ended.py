@@ -21,3 +21,4 @@ for number, ignored in ((signal.SIGINT, False), (signal.SIGTERM, False), (signal
     assert status == (0 if ignored else -number), (number, status)
     assert not list(temporary.glob("cameo.*")), (number, list(temporary.glob("cameo.*/*")))
     assert pathlib.Path("net").exists() == ignored, number
+    assert not list(pathlib.Path().glob("net.tmp.*")), number
