@@ -130,12 +130,24 @@ typedef struct ReadyTest {
     bool ready;
 } ReadyTest;
 
+static bool test_atom(void *context, const Atom *a);
+
 static void test_local(void *context, const Expr *e)
 {
     ReadyTest *t = context;
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        poly_any(loop_extent(t->p->mod->polys, e->vars[i]), test_atom, t);
     if (e->kind == EX_LOCAL && t->p->is_let[e->local] != t->p->round &&
         t->p->is_row[e->local] != t->p->round)
         t->ready = false;
+}
+
+static bool test_atom(void *context, const Atom *a)
+{
+    const ReadyTest *t = context;
+    if (a->kind == ATOM_EXPR)
+        expr_walk(t->p->mod, a->e, test_local, context);
+    return false;
 }
 
 bool expr_ready(Printer *p, const Expr *e)

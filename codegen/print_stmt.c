@@ -592,11 +592,15 @@ static void find_rows(Printer *p, const Stmt *s)
     }
 }
 
+static bool mark_atom(void *context, const Atom *a);
+
 static void mark_local(void *context, const Expr *e)
 {
     Printer *p = context;
     if (e->kind == EX_LOCAL)
         p->local_used[e->local] = p->round;
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        poly_any(loop_extent(p->mod->polys, e->vars[i]), mark_atom, p);
 }
 
 static bool mark_atom(void *context, const Atom *a)
