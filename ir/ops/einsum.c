@@ -127,40 +127,37 @@ static void infer_einsum(Infer *s)
     infer_shape(s, 0, q.out.n, dims);
 }
 
-static void lower_einsum(Lower *l)
+// A factor: an operand, or the product of two of them.
+typedef struct Factor {
+    Tensor x;
+    uint32_t n, label[MAX_RANK];
+} Factor;
+
+// y = the sum of the product of n factors, whose labels are `out`.
+static bool lower_product(Lower *l, const Equation *q, uint32_t n, const Factor *in, Tensor y,
+                          const uint32_t *out)
 {
-    Tensor y = output(l, 0);
-    Equation q;
-    int32_t ranks[MAX_OPERANDS];
     Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, place[LETTERS + DOTS] = {NULL}, vars[64] = {0};
     uint32_t nvars = 0;
     DType t = accumulator(y.dtype);
-    for (uint32_t i = 0; i < l->n->nin && i < MAX_OPERANDS; i++)
-        ranks[i] = (int32_t)input(l, i).rank;
-    if (!einsum_read(l->n, ranks, &q)) {
-        not_supported(l, "the equation of this Einsum");
-        return;
-    }
-    for (uint32_t i = 0; i < q.n; i++)
-        note_dims(NULL, l->polys, &q, i, input(l, i).dims);
     kernel(l, "einsum");
     par_all(l, y, o);
-    for (uint32_t k = 0; k < q.out.n; k++)
-        place[q.out.label[k]] = o[k];
+    for (uint32_t k = 0; k < y.rank; k++)
+        place[out[k]] = o[k];
     const Expr *e = NULL;
-    for (uint32_t i = 0; i < q.n; i++) {
-        Tensor x = input(l, i);
-        for (uint32_t k = 0; k < q.in[i].n; k++) {
-            uint32_t label = q.in[i].label[k];
+    for (uint32_t i = 0; i < n; i++) {
+        const Tensor x = in[i].x;
+        for (uint32_t k = 0; k < in[i].n; k++) {
+            uint32_t label = in[i].label[k];
             if (!place[label] && nvars == 64) {
                 not_supported(l, "Einsum over more than 64 letters");
-                return;
+                return false;
             }
             if (!place[label])
-                place[label] = vars[nvars++] = red(l, q.dim[label]);
+                place[label] = vars[nvars++] = red(l, q->dim[label]);
             // The dims of a letter are one, or 1 as is known; those of an ellipsis may turn out to
             // be.
-            bool open = label >= LETTERS && q.dim[label] != x.dims[k];
+            bool open = label >= LETTERS && q->dim[label] != x.dims[k];
             at[k] = poly_equals(x.dims[k], 1) ? ix(l, 0)
                     : open                    ? ix_min(l, place[label], ix_addc(l, x.dims[k], -1))
                                               : place[label];
@@ -170,6 +167,151 @@ static void lower_einsum(Lower *l)
     }
     store(l, y, o, cast(l, y.dtype, reduce_add(l, nvars, vars, NULL, e)));
     kernel_end(l);
+    return true;
+}
+
+// ---- three factors and more: two at a time where that is less work
+
+enum { TYPICAL = 256 }; // an open dim
+
+static double size_of(const Equation *q, uint32_t label)
+{
+    int64_t n;
+    return poly_is_const(q->dim[label], &n) ? (double)n : TYPICAL;
+}
+
+static bool has_label(const Factor *f, uint32_t label)
+{
+    for (uint32_t k = 0; k < f->n; k++)
+        if (f->label[k] == label)
+            return true;
+    return false;
+}
+
+// As many products as a and b have labels for.
+static double work_of(const Equation *q, const Factor *a, const Factor *b)
+{
+    double work = 1;
+    for (uint32_t label = 0; label < LETTERS + DOTS; label++)
+        if (has_label(a, label) || has_label(b, label))
+            work *= size_of(q, label);
+    return work;
+}
+
+// What is left of a and b: labels of the output and of the other factors. False: too many.
+static bool join_factors(const Equation *q, uint32_t n, const Factor *f, uint32_t a, uint32_t b,
+                         Factor *to)
+{
+    *to = (Factor){.n = 0};
+    for (uint32_t label = 0; label < LETTERS + DOTS; label++) {
+        bool needed = false;
+        for (uint32_t k = 0; k < q->out.n; k++)
+            needed |= q->out.label[k] == label;
+        for (uint32_t i = 0; i < n; i++)
+            needed |= i != a && i != b && has_label(&f[i], label);
+        if (!needed || (!has_label(&f[a], label) && !has_label(&f[b], label)))
+            continue;
+        if (to->n == MAX_RANK)
+            return false;
+        to->label[to->n++] = label;
+    }
+    return true;
+}
+
+// The two of n factors whose product is the least work, with what it writes; 0 where there are
+// none.
+static uint32_t cheapest(const Equation *q, uint32_t n, const Factor *f, Factor *to, uint32_t *with,
+                         double *work)
+{
+    double least = 0;
+    uint32_t found = 0;
+    for (uint32_t b = 1; b < n; b++)
+        for (uint32_t a = 0; a < b; a++) {
+            Factor joined;
+            if (!join_factors(q, n, f, a, b, &joined))
+                continue;
+            double w = work_of(q, &f[a], &f[b]) + work_of(q, &joined, &joined);
+            if (!found || w < least) {
+                found = b;
+                *with = a;
+                *to = joined;
+                least = w;
+            }
+        }
+    *work += least;
+    return found;
+}
+
+// A letter's dim is that of all, one of an ellipsis may still be broadcast by others.
+static Index joined_dim(Lower *l, const Equation *q, const Factor *a, const Factor *b,
+                        uint32_t label)
+{
+    Index d = NULL;
+    for (int i = 0; i < 2; i++) {
+        const Factor *f = i ? b : a;
+        for (uint32_t k = 0; k < f->n && label >= LETTERS; k++)
+            if (f->label[k] == label)
+                d = d ? dims_broadcast(l->polys, d, f->x.dims[k]) : f->x.dims[k];
+    }
+    return d ? d : q->dim[label];
+}
+
+// The factors that are left, of which the last may be a product; kernels are made if `l` is not
+// NULL. work: of all products.
+static uint32_t two_at_a_time(Lower *l, const Equation *q, DType t, uint32_t n, Factor *f,
+                              double *work)
+{
+    while (n > 2) {
+        uint32_t a, b;
+        Factor joined;
+        if ((b = cheapest(q, n, f, &joined, &a, work)) == 0)
+            break;
+        if (l) {
+            Index dims[MAX_RANK];
+            for (uint32_t k = 0; k < joined.n; k++)
+                dims[k] = joined_dim(l, q, &f[a], &f[b], joined.label[k]);
+            joined.x = temp(l, "product", t, joined.n, dims);
+            if (!lower_product(l, q, 2, (Factor[]){f[a], f[b]}, joined.x, joined.label))
+                return 0;
+        }
+        f[a] = joined;
+        memmove(f + b, f + b + 1, (n - b - 1) * sizeof *f);
+        n--;
+    }
+    for (uint32_t i = 0; i + 1 < n; i++)
+        *work += work_of(q, &f[i], &f[i + 1]);
+    return n;
+}
+
+static void lower_einsum(Lower *l)
+{
+    Tensor y = output(l, 0);
+    Equation q;
+    int32_t ranks[MAX_OPERANDS];
+    Factor f[MAX_OPERANDS], trial[MAX_OPERANDS];
+    for (uint32_t i = 0; i < l->n->nin && i < MAX_OPERANDS; i++)
+        ranks[i] = (int32_t)input(l, i).rank;
+    if (!einsum_read(l->n, ranks, &q)) {
+        not_supported(l, "the equation of this Einsum");
+        return;
+    }
+    for (uint32_t i = 0; i < q.n; i++) {
+        note_dims(NULL, l->polys, &q, i, input(l, i).dims);
+        f[i] = (Factor){.x = input(l, i), .n = q.in[i].n};
+        memcpy(f[i].label, q.in[i].label, q.in[i].n * sizeof *f[i].label);
+    }
+    uint32_t n = q.n;
+    double apart = 0, whole = 1;
+    for (uint32_t label = 0; label < LETTERS + DOTS; label++)
+        whole *= q.dim[label] ? size_of(&q, label) : 1;
+    if (n > 2) {
+        memcpy(trial, f, sizeof f);
+        two_at_a_time(NULL, &q, DT_NONE, n, trial, &apart);
+        if (apart * 3 <= whole * (n - 1) * 2)
+            n = two_at_a_time(l, &q, accumulator(y.dtype), n, f, &apart);
+    }
+    if (n)
+        lower_product(l, &q, n, f, y, q.out.label);
 }
 
 const OpDef ops_einsum[] = {
