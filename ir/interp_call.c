@@ -6,6 +6,7 @@
 #include "runtime/cameo_images.h"
 #include "runtime/cameo_custom.h"
 #include "runtime/cameo_drift.h"
+#include "runtime/cameo_fourier.h"
 #include "runtime/cameo_maps.h"
 #include "runtime/cameo_measure.h"
 #include "runtime/cameo_normalize.h"

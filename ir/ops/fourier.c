@@ -7,8 +7,10 @@
 // 2. Factors are 4, then primes up to 13, whose sums are written out, then other primes by sums.
 // 3. A length with a greater prime factor than LARGEST is a convolution with e^(i pi k^2 / n)
 //    (Bluestein), taken by transforms of a power of two.
+// 4. Of a length that only the program knows runtime/cameo_fourier.h does the same.
 
 #include "ir/ops/fourier.h"
+#include "ir/ops/gradient.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -149,9 +151,9 @@ static void transform_few(Lower *l, Cx *x, int64_t r, bool inverse)
 
 // ---- waves -------------------------------------------------------------------------------------
 
-Waves waves_new(Lower *l, int64_t n, Index batch, bool real)
+Waves waves_new(Lower *l, Index n, Index batch, bool real)
 {
-    Index size = ix_scale(l, batch, n);
+    Index size = ix_mul(l, batch, n);
     Waves w = {.n = n, .batch = batch};
     w.re = temp(l, "re", DT_F64, 1, &size);
     if (!real)
@@ -179,7 +181,7 @@ static void wave_store(Lower *l, const Waves *w, Index at, Cx e)
 static Waves turns_of(Lower *l, int64_t n, bool inverse)
 {
     if (n > TABLE) {
-        Waves w = waves_new(l, n, ix(l, 1), false);
+        Waves w = waves_new(l, ix(l, n), ix(l, 1), false);
         kernel(l, "turns");
         Index k = par(l, ix(l, n));
         const Expr *share = div_(l, from_index(l, k, DT_F64), num(l, DT_F64, (double)n));
@@ -197,14 +199,14 @@ static Waves turns_of(Lower *l, int64_t n, bool inverse)
     }
     return (Waves){.re = table(l, "turns", DT_F64, (uint64_t)n, re),
                    .im = table(l, "turns", DT_F64, (uint64_t)n, im),
-                   .n = n,
+                   .n = ix(l, n),
                    .batch = ix(l, 1)};
 }
 
 typedef struct Stage {
-    int64_t r, m, s; // r numbers, m * s apart; what was transformed already: s
-    Index p, t;      // of m, and of s * batch
-    Index run;       // s * batch
+    int64_t n, r, m, s; // n = r * m * s: r numbers, m * s apart; transformed already: s
+    Index p, t;         // of m, and of s * batch
+    Index run;          // s * batch
 } Stage;
 
 static void open_stage(Lower *l, Stage *g)
@@ -259,7 +261,7 @@ static void stage_of_sums(Lower *l, Stage *g, const Waves *x, const Waves *y, co
     Index k = par(l, ix(l, g->r)), j = red(l, ix(l, g->r)),
           angle = ix_mod(l, ix_mul(l, j, k), ix(l, g->r));
     Cx e = cx_mul(l, wave_load(l, x, from_place(l, g, j)),
-                  wave_load(l, turns, ix_scale(l, angle, x->n / g->r)));
+                  wave_load(l, turns, ix_scale(l, angle, g->n / g->r)));
     Cx sum = {let(l, reduce_add(l, 1, &j, NULL, e.re)), let(l, reduce_add(l, 1, &j, NULL, e.im))};
     wave_store(l, y, to_place(l, g, k), turned(l, g, turns, k, sum));
     kernel_end(l);
@@ -279,10 +281,11 @@ static uint32_t factors_of(int64_t n, int64_t *factor)
     return count;
 }
 
-static Waves by_factors(Lower *l, Waves w, bool inverse, const int64_t *factor, uint32_t count)
+static Waves by_factors(Lower *l, Waves w, int64_t n, bool inverse, const int64_t *factor,
+                        uint32_t count)
 {
-    Waves turns = turns_of(l, w.n, inverse);
-    Stage g = {.m = w.n, .s = 1};
+    Waves turns = turns_of(l, n, inverse);
+    Stage g = {.n = n, .m = n, .s = 1};
     for (uint32_t i = 0; i < count; i++) {
         Waves y = waves_new(l, w.n, w.batch, false);
         g.r = factor[i];
@@ -325,14 +328,14 @@ static Waves constants(Lower *l, const Turn *e, int64_t n, double scale)
     }
     return (Waves){.re = table(l, "chirp", DT_F64, (uint64_t)n, re),
                    .im = table(l, "chirp", DT_F64, (uint64_t)n, im),
-                   .n = n,
+                   .n = ix(l, n),
                    .batch = ix(l, 1)};
 }
 
 // y = x * by, element by element up to `used`, then 0.
 static Waves multiplied(Lower *l, const Waves *x, const Waves *by, int64_t n, int64_t used)
 {
-    Waves y = waves_new(l, n, x->batch, false);
+    Waves y = waves_new(l, ix(l, n), x->batch, false);
     Index parts[2] = {ix(l, 0), ix(l, used)};
     int64_t sizes[2] = {used, n - used};
     kernel(l, "chirp");
@@ -350,9 +353,9 @@ static Waves multiplied(Lower *l, const Waves *x, const Waves *by, int64_t n, in
 }
 
 // j k = (j^2 + k^2 - (k - j)^2) / 2 makes the sum a convolution.
-static Waves by_convolution(Lower *l, Waves w, bool inverse)
+static Waves by_convolution(Lower *l, Waves w, int64_t n, bool inverse)
 {
-    int64_t n = w.n, m = 1;
+    int64_t m = 1;
     while (m < 2 * n - 1)
         m *= 2;
     Turn *chirp = NEWS(l->arena, Turn, (size_t)n), *other = NEWS(l->arena, Turn, (size_t)m),
@@ -375,11 +378,34 @@ static Waves by_convolution(Lower *l, Waves w, bool inverse)
     return multiplied(l, &x, &by, n, n);
 }
 
+// ---- open lengths
+
+static Waves by_call(Lower *l, Waves w, bool inverse)
+{
+    Waves y = waves_new(l, w.n, w.batch, false);
+    step_call(l, "fourier", 2, (Tensor[]){w.re, w.im}, 2, (Tensor[]){y.re, y.im}, 3,
+              (Index[]){w.n, w.batch, ix(l, inverse)});
+    return y;
+}
+
+// The longest signal that kernels transform.
+#define WAVES_MAX ((int64_t)1 << 40)
+
+bool waves_can(Lower *l, Index n)
+{
+    int64_t known;
+    if (poly_is_const(n, &known))
+        return known > 0 && known <= WAVES_MAX;
+    return !may_be_derived(l);
+}
+
 Waves waves_transform(Lower *l, Waves w, bool inverse)
 {
-    int64_t factor[FACTORS];
-    uint32_t count = factors_of(w.n, factor);
-    if (count && factor[count - 1] > LARGEST && w.n <= TABLE)
-        return by_convolution(l, w, inverse);
-    return by_factors(l, w, inverse, factor, count);
+    int64_t factor[FACTORS], n;
+    if (!poly_is_const(w.n, &n))
+        return by_call(l, w, inverse);
+    uint32_t count = factors_of(n, factor);
+    if (count && factor[count - 1] > LARGEST && n <= TABLE)
+        return by_convolution(l, w, n, inverse);
+    return by_factors(l, w, n, inverse, factor, count);
 }

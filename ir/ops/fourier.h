@@ -1,4 +1,5 @@
-// Fast Fourier transforms of a length that is known when compiling, as kernels.
+// Fast Fourier transforms: of a length that is known when compiling as kernels, of any other by a
+// call of runtime/cameo_fourier.h.
 #ifndef CAMEO_IR_OPS_FOURIER_H
 #define CAMEO_IR_OPS_FOURIER_H
 
@@ -8,17 +9,17 @@
 // both tensors, which are float64 of rank 1. im.buffer 0: the signals are real.
 typedef struct Waves {
     Tensor re, im;
-    int64_t n;
-    Index batch;
+    Index n, batch;
 } Waves;
 
 // Room for waves; im too unless they are real.
-Waves waves_new(Lower *l, int64_t n, Index batch, bool real);
+Waves waves_new(Lower *l, Index n, Index batch, bool real);
 Index waves_at(Lower *l, const Waves *w, Index k, Index b);
 // sum over k of w[k] * e^(-2 pi i j k / n), with + where inverse; not divided by n. No kernel may
-// be open.
+// be open. Waves of an open length are not real.
 Waves waves_transform(Lower *l, Waves w, bool inverse);
-// The longest signal that is transformed so.
-#define WAVES_MAX ((int64_t)1 << 40)
+// Can waves of this length be transformed? Not of an open one where derivatives are asked for: a
+// call has none.
+bool waves_can(Lower *l, Index n);
 
 #endif

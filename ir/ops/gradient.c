@@ -3,6 +3,7 @@
 
 #include "ir/ops/gradient.h"
 #include "ir/adjoint.h"
+#include "ir/lower_state.h"
 
 #include <string.h>
 
@@ -35,6 +36,11 @@ uint32_t optimizer_group(const Node *n)
 bool node_is_variable(const Node *n)
 {
     return node_is_training(n, VARIABLE_OP);
+}
+
+bool may_be_derived(const Lower *l)
+{
+    return l->state->written_out || model_has_gradient(l->model);
 }
 
 bool gradient_is_bound(const Node *n, uint32_t *nxs, uint32_t *nzs)

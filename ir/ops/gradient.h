@@ -5,6 +5,8 @@
 
 #include "ir/graph.h"
 
+struct Lower;
+
 #define TRAINING_DOMAIN "ai.onnx.preview.training"
 // An operator of our own: its result equals its operand and counts as independent of it.
 #define VARIABLE_OP "Variable"
@@ -13,6 +15,8 @@ bool node_is_training(const Node *n, const char *op); // an operator of that dom
 bool node_is_gradient(const Node *n);
 bool node_is_variable(const Node *n);
 bool model_has_gradient(const Model *m);
+// May what this lowering makes be derived? Then it is kernels without variables, and no call.
+bool may_be_derived(const struct Lower *l);
 // Has the node its copy? Its inputs are then a Variable for each of xs, values for zs, and y.
 bool gradient_is_bound(const Node *n, uint32_t *nxs, uint32_t *nzs);
 

@@ -1,7 +1,8 @@
-// Signals: windows, DFT, STFT, MelWeightMatrix. Transforms of a known length are fast ones
-// (ir/ops/fourier.h), others the defining sums, where the turn of a term is that of (k * n) mod N,
-// an exact integer; a DFT has tables of all N turns. Both are taken in float64: where terms cancel,
-// float32 leaves 5e-5 in bins that are 0.
+// Signals: windows, DFT, STFT, MelWeightMatrix. Transforms are fast ones (ir/ops/fourier.h). Along
+// an axis that only the program knows, and of an open length where derivatives are asked for, they
+// are the defining sums, where the turn of a term is that of (k * n) mod N, an exact integer; a DFT
+// has tables of all N turns. Both are taken in float64: where terms cancel, float32 leaves 5e-5 in
+// bins that are 0.
 
 #include "ir/ops/fourier.h"
 
@@ -259,39 +260,46 @@ static Index open_places(Lower *l, const Dft *d, Tensor x, Index size, Index *o,
     return along;
 }
 
+static const Expr *part_at(Lower *l, const Dft *d, Tensor x, Index *at, int part)
+{
+    at[x.rank - 1] = ix(l, 0);
+    return part ? imaginary_at(l, x, d->parts, at, DT_F64) : cast(l, DT_F64, load(l, x, at));
+}
+
 // Element k of the spectrum or signal x, 0 beyond `given`. Of a spectrum that is given by half the
 // other half is the conjugate.
-static const Expr *wave_part(Lower *l, const Dft *d, Tensor x, const Index *o, Index given,
-                             int64_t n, int part)
+static const Expr *wave_part(Lower *l, const Dft *d, Tensor x, const Index *o, Index given, Index n,
+                             int part)
 {
     Index at[MAX_RANK] = {0};
-    uint32_t last = x.rank - 1;
-    memcpy(at, o, last * sizeof *at);
-    at[last] = ix(l, part);
+    memcpy(at, o, (x.rank - 1) * sizeof *at);
     const Expr *none = zero(l, DT_F64), *there = inside(l, at[d->axis], given);
-    const Expr *e = cast(l, DT_F64, load(l, x, at));
+    if (part && d->parts == PARTS_REAL)
+        return none;
+    const Expr *e = part_at(l, d, x, at, part);
     if (d->inverse && d->onesided) {
-        Index k = at[d->axis], mirror = ix_sub(l, ix(l, n), k);
+        Index k = at[d->axis], mirror = ix_sub(l, n, k);
         at[d->axis] = mirror;
-        const Expr *other = cast(l, DT_F64, load(l, x, at));
+        const Expr *other = part_at(l, d, x, at, part);
         other = select_(l, inside(l, mirror, given) ? inside(l, mirror, given) : one(l, DT_BOOL),
                         part ? neg(l, other) : other, none);
-        return select_(l, index_le(l, ix_scale(l, k, 2), ix(l, n)),
-                       there ? select_(l, there, e, none) : e, other);
+        return select_(l, index_le(l, ix_scale(l, k, 2), n), there ? select_(l, there, e, none) : e,
+                       other);
     }
     return there ? select_(l, there, e, none) : e;
 }
 
 // A transform of n elements along a known axis.
-static void dft_of_length(Lower *l, const Dft *d, Tensor x, Tensor y, int64_t n, Index given)
+static void dft_of_length(Lower *l, const Dft *d, Tensor x, Tensor y, Index n, Index given)
 {
     Index o[MAX_RANK] = {0}, b, size = ix(l, 1);
     uint32_t last = x.rank - 1;
+    int64_t known;
     for (uint32_t k = 0; k < last; k++)
         size = k == d->axis ? size : ix_mul(l, size, x.dims[k]);
-    Waves w = waves_new(l, n, size, !poly_equals(x.dims[last], 2));
+    Waves w = waves_new(l, n, size, d->parts == PARTS_REAL && poly_is_const(n, &known));
     kernel(l, "waves");
-    Index k = open_places(l, d, x, ix(l, n), o, &b), at = waves_at(l, &w, k, b);
+    Index k = open_places(l, d, x, n, o, &b), at = waves_at(l, &w, k, b);
     store(l, w.re, &at, wave_part(l, d, x, o, given, n, 0));
     if (w.im.buffer)
         store(l, w.im, &at, wave_part(l, d, x, o, given, n, 1));
@@ -303,7 +311,7 @@ static void dft_of_length(Lower *l, const Dft *d, Tensor x, Tensor y, int64_t n,
     for (int part = 0; part < (d->inverse && d->onesided ? 1 : 2); part++) {
         Tensor from = part ? w.im : w.re;
         const Expr *e = from.buffer ? load(l, from, &at) : zero(l, DT_F64);
-        e = d->inverse ? div_(l, e, num(l, DT_F64, (double)n)) : e;
+        e = d->inverse ? div_(l, e, from_index(l, n, DT_F64)) : e;
         o[last] = ix(l, part);
         store(l, y, o, cast(l, y.dtype, e));
     }
@@ -316,7 +324,6 @@ static void lower_dft(Lower *l)
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     Dft d;
     Index o[MAX_RANK] = {0}, own = ix(l, 0), length, given;
-    int64_t known;
     if (!dft_of(&s, x.rank, &d) || (d.axis_known && d.axis + 1 >= x.rank)) {
         not_supported(l, "DFT along its last dimension");
         return;
@@ -335,9 +342,8 @@ static void lower_dft(Lower *l)
         define_dim(l, y.dims[k], pick(l, axis, k, dft_given(l->polys, &d, length), x.dims[k]));
     given = ix_min(l, own,
                    d.inverse && d.onesided ? ix_addc(l, ix_div(l, length, ix(l, 2)), 1) : length);
-    bool whole = d.axis_known && d.parts != PARTS_OPEN;
-    if (whole && poly_is_const(length, &known) && known > 0 && known <= WAVES_MAX) {
-        dft_of_length(l, &d, x, y, known, given);
+    if (d.axis_known && waves_can(l, length)) {
+        dft_of_length(l, &d, x, y, length, given);
         return;
     }
     turns_of(l, length, &d.cosines, &d.sines);
@@ -392,28 +398,30 @@ static void infer_stft(Infer *s)
 }
 
 // Frames of n samples of x, times the window.
-static Waves stft_waves(Lower *l, Tensor x, Tensor w, int64_t n, Index frames, Index step,
-                        bool real)
+static Waves stft_waves(Lower *l, Tensor x, Tensor w, Index n, Index frames, Index step,
+                        Parts parts)
 {
+    int64_t known;
+    bool real = parts == PARTS_REAL && poly_is_const(n, &known);
     Waves waves = waves_new(l, n, ix_mul(l, x.dims[0], frames), real);
     kernel(l, "frames");
-    Index s = poly_equals(x.dims[0], 1) ? ix(l, 0) : par(l, x.dims[0]), k = par(l, ix(l, n)),
+    Index s = poly_equals(x.dims[0], 1) ? ix(l, 0) : par(l, x.dims[0]), k = par(l, n),
           f = par(l, frames), at[3] = {s, ix_add(l, ix_mul(l, f, step), k), ix(l, 0)};
     Index to = waves_at(l, &waves, k, ix_add(l, ix_mul(l, s, frames), f));
     for (int part = 0; part < (real ? 1 : 2); part++) {
-        at[2] = ix(l, part);
-        const Expr *e = cast(l, DT_F64, load(l, x, at));
-        if (w.buffer)
+        const Expr *e =
+            part ? imaginary_at(l, x, parts, at, DT_F64) : cast(l, DT_F64, load(l, x, at));
+        if (w.buffer && e)
             e = mul(l, e, cast(l, DT_F64, load(l, w, &k)));
-        store(l, part ? waves.im : waves.re, &to, e);
+        store(l, part ? waves.im : waves.re, &to, e ? e : zero(l, DT_F64));
     }
     kernel_end(l);
     return waves;
 }
 
-static void stft_of_length(Lower *l, Tensor x, Tensor w, Tensor y, int64_t n, Index step, bool real)
+static void stft_of_length(Lower *l, Tensor x, Tensor w, Tensor y, Index n, Index step, Parts parts)
 {
-    Waves waves = stft_waves(l, x, w, n, y.dims[1], step, real);
+    Waves waves = stft_waves(l, x, w, n, y.dims[1], step, parts);
     waves = waves_transform(l, waves, false);
     Tensor half = y;
     Index o[4] = {0};
@@ -445,9 +453,8 @@ static void lower_stft(Lower *l)
         define_dim(l, y.dims[1], stft_frames(l->polys, x.dims[1], length, step));
     if (w.buffer)
         check(l, index_eq(l, w.dims[0], length), "STFT: the window is not as long as a frame");
-    bool whole = parts != PARTS_OPEN && poly_is_const(length, &known);
-    if (whole && known > 0 && known <= WAVES_MAX) {
-        stft_of_length(l, x, w, y, known, step, parts == PARTS_REAL);
+    if (waves_can(l, length)) {
+        stft_of_length(l, x, w, y, length, step, parts);
         return;
     }
     for (uint32_t part = 0; part < 2; part++) {
@@ -515,13 +522,20 @@ static void lower_mel(Lower *l)
     Index bins = dim_in_program(l, 0, 1, "mel_bins"), length = input_element(l, 1, 0);
     DType t = DT_F64;
     define_dim(l, y.dims[0], ix_addc(l, ix_div(l, length, ix(l, 2)), 1));
+    Index o[2] = {0}, nedges = ix_addc(l, bins, 2);
+    Tensor edges = temp(l, "edges", t, 1, &nedges);
+    kernel(l, "mel_edges");
+    Index k = par(l, nedges);
+    store(l, edges, &k, mel_edge(l, k, bins, length));
+    kernel_end(l);
     kernel(l, "mel_weight_matrix");
-    Index o[2] = {0};
     par_all(l, y, o);
-    const Expr *low = let(l, mel_edge(l, o[1], bins, length)),
-               *mid = let(l, mel_edge(l, ix_addc(l, o[1], 1), bins, length)),
-               *high = let(l, mel_edge(l, ix_addc(l, o[1], 2), bins, length)),
-               *j = from_index(l, o[0], t);
+    const Expr *edge[3], *j = from_index(l, o[0], t);
+    for (int i = 0; i < 3; i++) {
+        k = ix_addc(l, o[1], i);
+        edge[i] = let(l, load(l, edges, &k));
+    }
+    const Expr *low = edge[0], *mid = edge[1], *high = edge[2];
     const Expr *up = select_(l, eq(l, low, mid), one(l, t),
                              div_(l, sub(l, j, low), sub(l, mid, low))),
                *down = div_(l, sub(l, high, j), sub(l, high, mid));
