@@ -1,6 +1,7 @@
 // Sampling at places that are data: AffineGrid, GridSample, RoiAlign; and CenterCropPad.
 
 #include "ir/ops/common.h"
+#include "ir/ops/gradient.h"
 
 #include <string.h>
 
@@ -222,8 +223,8 @@ static Taps grid_taps(Lower *l, const Grid *g, Tensor x, Tensor grid, Tensor y, 
         for (uint32_t k = 0; k < g->taps; k++) {
             double shift = (double)k - (g->mode == GRID_CUBIC);
             weight[i][k] = tap_weight(l, g, k, f);
-            tap[i][k] = tap_index(l, g, add(l, floor_, num(l, g->t, shift)), x.dims[i + 2],
-                                  &guard[i][k]);
+            tap[i][k] =
+                tap_index(l, g, add(l, floor_, num(l, g->t, shift)), x.dims[i + 2], &guard[i][k]);
         }
     }
     for (uint32_t c = 0; c < all; c++) {
@@ -352,8 +353,8 @@ static RoiAxis roi_axis(Lower *l, Tensor rois, Index roi, uint32_t column, Index
         a.count = to_index(l, let(l, max_(l, c, zero(l, DT_I64))));
     }
     Index i = a.sample = sample ? sample : red(l, a.count);
-    const Expr *part =
-        div_(l, add(l, from_index(l, i, t), num(l, t, 0.5)), from_index(l, a.count, t));
+    const Expr *all = from_index(l, ix_max(l, a.count, ix(l, 1)), t);
+    const Expr *part = div_(l, add(l, from_index(l, i, t), num(l, t, 0.5)), all);
     const Expr *p = add(l, end_[0], mul(l, add(l, from_index(l, b, t), part), bin));
     a.ok = and_(l, le(l, num(l, t, -1), p), le(l, p, size));
     p = min_(l, max_(l, p, z), last);
@@ -430,6 +431,102 @@ static const Expr *roi_by_tables(Lower *l, Tensor x, Tensor y, int64_t ratio, Re
     return all;
 }
 
+// What the samples of each bin of each region weigh together along one direction: `used`
+// neighbours of x from `first` on.
+typedef struct RoiLine {
+    Tensor count, first, used, weight; // [regions], [regions, bins] twice, [regions, bins, most]
+} RoiLine;
+
+enum { MOST = 64 }; // the number of the first data dim: most neighbours that a bin has
+
+// As many neighbours as the greatest bin may have: a sample is at most one from the next.
+static Index roi_most(Lower *l, const RoiLine *line, Index n, uint32_t i)
+{
+    Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
+    Index most = infer_data_dim(&s, 0, MOST + i, "neighbours"), r = red(l, line->count.dims[0]);
+    const Expr *count = load(l, line->count, &r), *none = zero(l, DT_I64);
+    Tensor greatest = temp(l, "greatest", DT_I64, 0, NULL);
+    kernel(l, "roi_most");
+    store(l, greatest, NULL, reduce(l, R_MAX, 1, &r, NULL, max_(l, none, count)));
+    kernel_end(l);
+    Index bound = ix_addc(l, ix_max(l, to_index(l, load(l, greatest, NULL)), ix(l, 0)), 2);
+    define_dim(l, most, ix_min(l, bound, n));
+    return most;
+}
+
+// Direction i of x: 0 along rows, 1 along columns.
+static RoiLine roi_line(Lower *l, Tensor x, Tensor y, uint32_t i)
+{
+    DType t = accumulator(x.dtype);
+    Tensor rois = input(l, 1);
+    Index n = x.dims[i + 2], dims[3] = {y.dims[0], y.dims[i + 2], NULL}, o[3], zero_ix = ix(l, 0);
+    int64_t bins = 1;
+    poly_is_const(dims[1], &bins);
+    RoiLine line = {.count = temp(l, "samples", DT_I64, 1, dims)};
+    kernel(l, "roi_samples");
+    o[0] = par(l, dims[0]);
+    RoiAxis a = roi_axis(l, rois, o[0], 1 - i, zero_ix, bins, n, t, zero_ix);
+    store(l, line.count, o, expr_index(l->module, a.count));
+    kernel_end(l);
+    dims[2] = roi_most(l, &line, n, i);
+    line.first = temp(l, "first", DT_I64, 2, dims);
+    line.used = temp(l, "used", DT_I64, 2, dims);
+    line.weight = temp(l, "weights", t, 3, dims);
+    kernel(l, "roi_neighbours");
+    par_all(l, line.first, o);
+    Index count = to_index(l, let(l, load(l, line.count, o)));
+    a = roi_axis(l, rois, o[0], 1 - i, o[1], bins, n, t, zero_ix);
+    const Expr *first = let(l, expr_index(l->module, a.low)), *none = zero(l, DT_I64);
+    a = roi_axis(l, rois, o[0], 1 - i, o[1], bins, n, t, ix_addc(l, count, -1));
+    const Expr *used = sub(l, expr_index(l->module, ix_addc(l, a.high, 1)), first);
+    used = min_(l, used, expr_index(l->module, dims[2]));
+    store(l, line.first, o, first);
+    store(l, line.used, o, select_(l, index_lt(l, zero_ix, count), used, none));
+    kernel_end(l);
+    kernel(l, "roi_weights");
+    par_all(l, line.weight, o);
+    const Expr *place = let(l, add(l, load(l, line.first, o), expr_index(l->module, o[2])));
+    a = roi_axis(l, rois, o[0], 1 - i, o[1], bins, n, t, NULL);
+    const Expr *z = zero(l, t), *f = a.fraction,
+               *low =
+                   select_(l, eq(l, expr_index(l->module, a.low), place), sub(l, one(l, t), f), z),
+               *high = select_(l, eq(l, expr_index(l->module, a.high), place), f, z);
+    store(l, line.weight, o,
+          reduce_add(l, 1, &a.sample, NULL, select_(l, a.ok, add(l, low, high), z)));
+    kernel_end(l);
+    return line;
+}
+
+// The sum where regions say how many samples their bins have: of rows of sums along rows, since
+// what a sample weighs is a product of what it does in each direction. count: the samples.
+static const Expr *roi_by_lines(Lower *l, Tensor x, Tensor y, Index *o, Index *count)
+{
+    DType t = accumulator(x.dtype);
+    RoiLine line[2] = {roi_line(l, x, y, 0), roi_line(l, x, y, 1)};
+    Index at[4] = {NULL};
+    const Expr *w = NULL;
+    kernel(l, "roi_align");
+    par_all(l, y, o);
+    at[0] = to_index(l, let(l, cast(l, DT_I64, load(l, input(l, 2), o))));
+    at[1] = o[1];
+    *count = ix(l, 1);
+    LocalId sum = row(l, t, 0, NULL);
+    set(l, sum, NULL, zero(l, t));
+    for (uint32_t i = 0; i < 2; i++) { // loops of few turns: not worth lanes
+        Index bin[3] = {o[0], o[i + 2], NULL};
+        Index first = to_index(l, let(l, load(l, line[i].first, bin)));
+        *count = ix_mul(l, *count, to_index(l, load(l, line[i].count, o)));
+        bin[2] = seq(l, to_index(l, let(l, load(l, line[i].used, bin))));
+        at[i + 2] = ix_add(l, first, bin[2]);
+        const Expr *e = load(l, line[i].weight, bin);
+        w = let(l, w ? mul(l, w, e) : e);
+    }
+    set(l, sum, NULL, add(l, get(l, sum, NULL), mul(l, w, cast(l, t, load(l, x, at)))));
+    end(l);
+    end(l);
+    return get(l, sum, NULL);
+}
+
 // The same where regions say how many samples their bins have; count: the number of them.
 static const Expr *roi_by_regions(Lower *l, Tensor x, Tensor y, ReduceOp op, Index *o, Index *count)
 {
@@ -478,9 +575,11 @@ static void lower_roi_align(Lower *l)
           "RoiAlign: a batch index is out of range");
     check(l, index_eq(l, batch.dims[0], rois.dims[0]),
           "RoiAlign: there are not as many batch indices as regions");
-    bool few = ratio > 0 && ratio <= TABLED_SAMPLES;
-    const Expr *e = few ? roi_by_tables(l, x, y, ratio, op, o)
-                        : roi_by_regions(l, x, y, op, o, &count);
+    bool few = ratio > 0 && ratio <= TABLED_SAMPLES,
+         lines = ratio < 1 && !greatest && !may_be_derived(l);
+    const Expr *e = few     ? roi_by_tables(l, x, y, ratio, op, o)
+                    : lines ? roi_by_lines(l, x, y, o, &count)
+                            : roi_by_regions(l, x, y, op, o, &count);
     if (greatest)
         e = select_(l, index_eq(l, count, ix(l, 0)), zero(l, t), e);
     else
