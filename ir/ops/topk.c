@@ -76,8 +76,15 @@ static const Expr *key_of(Top *top, const Expr *x)
                                     : t == DT_F16 ? 0x7c00 << 16
                                                   : 0x7f800000);
         const Expr *odd = lt(l, infinite, and_(l, key, most));
-        key = select_(l, lt(l, key, zero(l, to)), sub(l, least, key), key);
-        key = select_(l, odd, most, key);
+        if (t == DT_F64) { // of selects of 64 bits gcc makes branches, and no vectors
+            const Expr *below = neg(l, cast(l, to, lt(l, key, zero(l, to))));
+            const Expr *none = neg(l, cast(l, to, odd));
+            key = sub(l, xor_(l, key, and_(l, below, most)), below);
+            key = or_(l, and_(l, key, unary(l, U_BITNOT, none)), and_(l, none, most));
+        } else {
+            key = select_(l, lt(l, key, zero(l, to)), sub(l, least, key), key);
+            key = select_(l, odd, most, key);
+        }
     } else if (t == DT_U32 || t == DT_U64) {
         key = xor_(l, x, int_(l, t, t == DT_U64 ? INT64_MIN : (int64_t)1 << 31));
         key = expr_bitcast(l->module, to, key);
