@@ -1,6 +1,7 @@
 // Reductions over axes: Reduce*, ArgMax, ArgMin, CumSum, CumProd.
 
 #include "ir/ops/common.h"
+#include "ir/ops/gradient.h"
 
 #include <string.h>
 
@@ -292,8 +293,9 @@ static void lower_arg(Lower *l)
 
 // ---- CumSum, CumProd
 
-// An axis that only the program knows: element by element, a reduction over what stands before it.
-static void lower_cumulative_runtime(Lower *l, Tensor x, Tensor y, Index axis, BinaryOp op)
+// An axis that only the program knows, where derivatives are asked for: element by element, a
+// reduction over what stands before it.
+static void cumulative_sums(Lower *l, Tensor x, Tensor y, Index axis, BinaryOp op)
 {
     bool exclusive = node_int(l->n, "exclusive", 0) != 0,
          reverse = node_int(l->n, "reverse", 0) != 0;
@@ -321,24 +323,11 @@ static void lower_cumulative_runtime(Lower *l, Tensor x, Tensor y, Index axis, B
 }
 
 // A running total along the axis, one sequential sweep for each line.
-static void lower_cumulative(Lower *l)
+static void cumulative_along(Lower *l, Tensor x, Tensor y, uint32_t axis, BinaryOp op)
 {
-    Tensor x = input(l, 0), y = output(l, 0);
-    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     bool exclusive = node_int(l->n, "exclusive", 0) != 0,
          reverse = node_int(l->n, "reverse", 0) != 0;
-    BinaryOp op = (BinaryOp)l->n->def->fn.mode;
-    int64_t axis;
-    Index given = input_element(l, 1, 0);
-    if (!poly_is_const(given, &axis)) {
-        lower_cumulative_runtime(l, x, y, given, op);
-        return;
-    }
-    axis += axis < 0 ? x.rank : 0;
-    if (axis < 0 || axis >= x.rank) {
-        not_supported(l, "an axis that is out of range");
-        return;
-    }
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     DType t = accumulator(x.dtype);
     kernel(l, str_escaped(l->arena, l->n->op).at);
     for (uint32_t i = 0; i < x.rank; i++)
@@ -355,6 +344,41 @@ static void lower_cumulative(Lower *l)
     if (!exclusive)
         store(l, y, o, cast(l, y.dtype, get(l, total, NULL)));
     kernel_end(l);
+}
+
+// A kernel for each axis that it may be.
+static void cumulative_any(Lower *l, Tensor x, Tensor y, Index given, BinaryOp op)
+{
+    const Expr *axis = expr_index(l->module, given);
+    const Expr *rank = int_(l, DT_I64, x.rank), *least = int_(l, DT_I64, -(int64_t)x.rank);
+    check(l, and_(l, le(l, least, axis), lt(l, axis, rank)), "%.*s: the axis is out of range",
+          STR_ARG(str_escaped(l->arena, l->n->op)));
+    for (uint32_t i = 0; i < x.rank; i++) {
+        step_if(l, axis_is(l, axis, i, x.rank));
+        cumulative_along(l, x, y, i, op);
+        step_end(l);
+    }
+}
+
+static void lower_cumulative(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    BinaryOp op = (BinaryOp)l->n->def->fn.mode;
+    int64_t axis;
+    Index given = input_element(l, 1, 0);
+    if (!poly_is_const(given, &axis)) {
+        if (may_be_derived(l))
+            cumulative_sums(l, x, y, given, op);
+        else
+            cumulative_any(l, x, y, given, op);
+        return;
+    }
+    axis += axis < 0 ? x.rank : 0;
+    if (axis < 0 || axis >= x.rank) {
+        not_supported(l, "an axis that is out of range");
+        return;
+    }
+    cumulative_along(l, x, y, (uint32_t)axis, op);
 }
 
 #define REDUCE(kind) infer_reduce, lower_reduce, {.mode = (kind)}, NULL
