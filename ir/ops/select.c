@@ -367,6 +367,23 @@ static const Expr *places_before(Lower *l, void *context, const Expr *i, const E
     return slices_before(l, context, to_index(l, i), to_index(l, j));
 }
 
+// The places of elements in the order of these: all of them, the least first, as TopK has them.
+static Tensor sorted_elements(Lower *l, const Slices *s)
+{
+    Tensor keys = s->keys, order = temp(l, "order", DT_I64, 1, &s->count);
+    const Attr attrs[] = {attr_int("axis", 0), attr_int("largest", 0), attr_int("sorted", 1)};
+    if (keys.rank != 1 || keys.dtype == DT_BOOL) {
+        keys = temp(l, "keys", keys.dtype == DT_BOOL ? DT_I32 : keys.dtype, 1, &s->count);
+        kernel(l, "unique_keys");
+        Index i = par(l, s->count);
+        store(l, keys, &i, slice_element(l, s, i, NULL));
+        kernel_end(l);
+    }
+    lower_part(
+        l, &(Part){.op = "TopK", .in = {keys}, .out = {{0}, order}, .attrs = attrs, .nattrs = 3});
+    return order;
+}
+
 // In the order of what slices hold, those that are equal stand together, the first of the input in
 // front: `first` of each slice. A group's place is its number, or, unsorted, that of its first
 // slice among such. Both are found in one walk.
@@ -375,14 +392,22 @@ static void rank_slices(Lower *l, const Slices *s, Tensor first, Tensor place, T
     bool sorted = node_int(l->n, "sorted", 1) != 0;
     Index zero_at[1] = {ix(l, 0)};
     const Expr *none = zero(l, DT_I64), *step = one(l, DT_I64);
-    Tensor order = temp(l, "order", DT_I64, 1, &s->count),
-           spare = temp(l, "spare", DT_I64, 1, &s->count);
+    Tensor order, spare;
+    if (s->flat) {
+        order = sorted_elements(l, s);
+    } else {
+        order = temp(l, "order", DT_I64, 1, &s->count);
+        spare = temp(l, "spare", DT_I64, 1, &s->count);
+    }
     kernel(l, "rank_slices");
     Index i = seq(l, s->count);
-    store(l, order, &i, expr_index(l->module, i));
+    if (!s->flat)
+        store(l, order, &i, expr_index(l->module, i));
     store(l, place, &i, none);
     end(l);
-    sort_places(l, order, spare, let(l, expr_index(l->module, s->count)), places_before, (void *)s);
+    if (!s->flat)
+        sort_places(l, order, spare, let(l, expr_index(l->module, s->count)), places_before,
+                    (void *)s);
     LocalId groups = row(l, DT_I64, 0, NULL), head = row(l, DT_I64, 0, NULL),
             fresh = row(l, DT_BOOL, 0, NULL);
     set(l, groups, NULL, none);
@@ -418,9 +443,10 @@ static void rank_slices(Lower *l, const Slices *s, Tensor first, Tensor place, T
 static void lower_unique(Lower *l)
 {
     Tensor y = output(l, 0), indices = output(l, 1), inverse = output(l, 2), counts = output(l, 3);
-    Slices s = {.x = input(l, 0), .flat = !node_has_attr(l->n, "axis")};
+    Slices s = {.x = input(l, 0)};
     int64_t axis = node_int(l->n, "axis", 0);
     Index one_dim[1] = {ix(l, 1)}, zero_at[1] = {ix(l, 0)}, o[MAX_RANK] = {0}, i, p;
+    s.flat = !node_has_attr(l->n, "axis") || s.x.rank == 1;
     s.axis = (uint32_t)(axis < 0 ? axis + s.x.rank : axis);
     s.count = s.flat ? ix_product(l, s.x.rank, s.x.dims) : s.x.dims[s.axis];
     for (uint32_t k = 0, to = 0; !s.flat && k < s.x.rank; k++)
