@@ -75,7 +75,7 @@ static void lower_col2im(Lower *l)
     Tensor x = input(l, 0), y = output(l, 0);
     Infer s = infer_of(l);
     Index block[MAX_RANK] = {0}, dims[MAX_RANK] = {0}, columns[MAX_RANK] = {0}, o[MAX_RANK] = {0},
-          b[MAX_RANK] = {0}, c[MAX_RANK] = {0}, one_ = ix(l, 1);
+          b[MAX_RANK] = {0}, c[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, one_ = ix(l, 1);
     Window w;
     const char *fault;
     const Expr *where = NULL;
@@ -102,18 +102,38 @@ static void lower_col2im(Lower *l)
           "Col2Im: there are not as many columns as blocks");
     kernel(l, "col2im");
     par_all(l, y, o);
+    uint32_t nvars = 0;
     for (uint32_t k = 0; k < r; k++) {
-        b[k] = red(l, block[k]);
-        Index from = ix_sub(l, ix_add(l, o[k + 2], w.before[k]), ix_scale(l, b[k], w.dilation[k]));
-        c[k] = ix_div(l, from, ix(l, w.stride[k]));
+        const int64_t step = w.stride[k];
+        Index place = ix_add(l, o[k + 2], w.before[k]);
+        int64_t size;
+        if (step > 1 && w.dilation[k] == 1 && poly_is_const(block[k], &size)) {
+            // Every step-th tap meets a place: those of one remainder.
+            Index nth = size <= step ? ix(l, 0) : red(l, ix(l, (size + step - 1) / step));
+            if (size > step)
+                vars[nvars++] = nth;
+            b[k] = ix_add(l, ix_mod(l, place, ix(l, step)), ix_scale(l, nth, step));
+            c[k] = ix_sub(l, ix_div(l, place, ix(l, step)), nth);
+            where = both(l, where, inside(l, b[k], block[k]));
+            where = both(l, where, inside(l, c[k], columns[k]));
+            continue;
+        }
+        b[k] = vars[nvars++] = red(l, block[k]);
+        Index from = ix_sub(l, place, ix_scale(l, b[k], w.dilation[k]));
+        c[k] = ix_div(l, from, ix(l, step));
         where = both(l, where, inside(l, c[k], columns[k]));
-        if (w.stride[k] > 1)
-            where = both(l, where, index_eq(l, ix_scale(l, c[k], w.stride[k]), from));
+        if (step > 1)
+            where = both(l, where, index_eq(l, ix_scale(l, c[k], step), from));
     }
     Index at[3] = {o[0], ix_add(l, ix_mul(l, o[1], taps), ix_linear(l, r, block, b)),
                    ix_linear(l, r, columns, c)};
     DType t = accumulator(x.dtype);
-    store(l, y, o, cast(l, y.dtype, reduce_add(l, r, b, where, cast(l, t, load(l, x, at)))));
+    const Expr *e = cast(l, t, load(l, x, at));
+    if (nvars)
+        e = reduce_add(l, nvars, vars, where, e);
+    else if (where)
+        e = select_(l, where, e, zero(l, t));
+    store(l, y, o, cast(l, y.dtype, e));
     kernel_end(l);
 }
 
@@ -251,8 +271,8 @@ static Taps deformed_taps(Lower *l, const Window *win, Tensor x, Tensor w, Tenso
             const Expr *e = c >> k & 1 ? add(l, low[k], one(l, t)) : low[k];
             const Expr *own = c >> k & 1 ? part[k] : sub(l, one(l, t), part[k]);
             weight = weight ? mul(l, weight, own) : own;
-            where = both(l, where, and_(l, le(l, zero(l, t), e),
-                                        lt(l, e, from_index(l, x.dims[k + 2], t))));
+            where = both(l, where,
+                         and_(l, le(l, zero(l, t), e), lt(l, e, from_index(l, x.dims[k + 2], t))));
             in_plane[k] = to_index(l, cast(l, DT_I64, e));
         }
         o[2] = ix(l, c);
