@@ -9,7 +9,9 @@
 // constants; Relu and Clip may be between. PassContext.strict leaves it out.
 //
 // What is dequantised, only moved or compared (MaxPool), and quantised again by the same scale and
-// zero point stays the bytes that it was; that gives the same numbers.
+// zero point stays the bytes that it was; that gives the same numbers. What Concat joins and is then
+// quantised is quantised part by part, and the bytes are joined: the same numbers again, of which
+// those of a part are the bytes that it was or one rounding behind its sums.
 //
 // in:  inferred types, sorted nodes, constants folded.   out: the same.
 
@@ -25,7 +27,7 @@ enum { MOST_TERMS = 8, MOST_CONSTANTS = 1 << 20 };
 typedef struct Join {
     Model *m;
     Arena *scratch;
-    uint32_t *uses; // by value
+    uint32_t *uses; // by value that was there before
     VEC(NodeId) found;
     Builder builder;
     NodeId origin; // the QuantizeLinear
@@ -203,6 +205,30 @@ static ValueId clipped(const Join *j, ValueId v)
     return clip || node_is(n, "Relu") ? n->in[0] : 0;
 }
 
+static float nearest_byte(float v, const Quantized *as, int low)
+{
+    return fminf(fmaxf(rintf(v) + (float)as->zero, (float)low), (float)(low + 255));
+}
+
+// Bytes that nothing is added to are others by a table: is it the same one when scales are joined?
+static bool same_bytes(const Join *j, const Terms *t, const Quantized *as)
+{
+    if (t->ncores != 1 || t->factor[0] || t->nadded)
+        return true;
+    const float scale = (float)t->by[0], joined = (float)(t->by[0] / as->scale);
+    const float plus = (float)(t->number / as->scale), step = (float)as->scale;
+    const double zero = rint(t->number / -t->by[0]);
+    const int from = value_at(j->m, t->core[0])->dtype == DT_I8 ? -128 : 0;
+    const int low = value_at(j->m, node_at(j->m, j->origin)->out[0])->dtype == DT_I8 ? -128 : 0;
+    for (int q = from; q < from + 256; q++) {
+        const float want = nearest_byte((float)(q - zero) * scale / step, as, low);
+        if (want != nearest_byte((float)q * joined + plus, as, low) ||
+            want != nearest_byte(fmaf((float)q, joined, plus), as, low))
+            return false;
+    }
+    return true;
+}
+
 // Leaves what it is given as it is, or takes the greatest of it.
 static bool is_move(const Join *j, const Node *n)
 {
@@ -216,20 +242,24 @@ static bool is_move(const Join *j, const Node *n)
     return false;
 }
 
+// The bytes of type t that v was dequantised from, as they are quantised; 0: it is made otherwise.
+static ValueId dequantized_by(const Join *j, ValueId v, const Quantized *as, DType t)
+{
+    Quantized from;
+    const Node *d = maker_of(j, v);
+    const bool same = d && node_is(d, "DequantizeLinear") && read_quantized(j, d, &from) &&
+                      from.scale == as->scale && from.zero == as->zero;
+    return same && is_byte(j, d->in[0]) && t == value_at(j->m, d->in[0])->dtype ? d->in[0] : 0;
+}
+
 // The bytes that are moved and quantised as they were; 0: they are not, or somebody else reads the
 // moved ones too.
 static ValueId moved(const Join *j, const Node *q, const Quantized *as)
 {
-    Quantized from;
     const Node *n = maker_of(j, q->in[0]);
     if (!n || j->uses[q->in[0]] != 1 || !is_move(j, n) || !n->in[0])
         return 0;
-    const Node *d = maker_of(j, n->in[0]);
-    if (!d || !node_is(d, "DequantizeLinear") || !read_quantized(j, d, &from) ||
-        from.scale != as->scale || from.zero != as->zero)
-        return 0;
-    const DType t = value_at(j->m, d->in[0])->dtype;
-    return is_byte(j, d->in[0]) && t == value_at(j->m, q->out[0])->dtype ? d->in[0] : 0;
+    return dequantized_by(j, n->in[0], as, value_at(j->m, q->out[0])->dtype);
 }
 
 // ---- building ----------------------------------------------------------------------------------
@@ -313,24 +343,24 @@ static ValueId build_clip(Join *j, ValueId from, ValueId sum)
     return node_at(j->m, made)->out[0];
 }
 
-static NodeId quantize(Join *j, ValueId sum)
+// v, quantised as the origin does but for the scale.
+static NodeId quantize(Join *j, ValueId v, ValueId scale)
 {
     const Node *q = node_at(j->m, j->origin);
-    const ValueId in[] = {sum, number(j, "one", 1), input_of(q, 2)};
+    const ValueId in[] = {v, scale, input_of(q, 2)};
     const uint32_t nin = in[2] ? 3 : 2;
     const NodeId n = builder_node(&j->builder, q->graph, j->origin, "QuantizeLinear", in, nin);
     q = node_at(j->m, j->origin);
     node_at(j->m, n)->attrs = q->attrs;
     node_at(j->m, n)->nattrs = q->nattrs;
+    node_at(j->m, n)->def = q->def;
     graph_insert_before(j->m, j->origin, n);
     return n;
 }
 
-static NodeId move(Join *j, const Node *by, ValueId bytes)
+// As `by` does with floats.
+static NodeId move(Join *j, const Node *by, const ValueId *in)
 {
-    ValueId *in = NEWS(j->scratch, ValueId, by->nin);
-    memcpy(in, by->in, by->nin * sizeof *in);
-    in[0] = bytes;
     const NodeId from = value_at(j->m, by->out[0])->node;
     const GraphId g = node_at(j->m, j->origin)->graph;
     const Str op = str_printf(j->scratch, "%.*s", STR_ARG(by->op));
@@ -339,6 +369,50 @@ static NodeId move(Join *j, const Node *by, ValueId bytes)
     node_at(j->m, n)->nattrs = node_at(j->m, from)->nattrs;
     graph_insert_before(j->m, j->origin, n);
     return n;
+}
+
+static NodeId move_bytes(Join *j, const Node *by, ValueId bytes)
+{
+    ValueId *in = NEWS(j->scratch, ValueId, by->nin);
+    memcpy(in, by->in, by->nin * sizeof *in);
+    in[0] = bytes;
+    return move(j, by, in);
+}
+
+// The Concat that q quantises, if nobody else reads what it joins; NULL: there is none.
+static const Node *joined_parts(const Join *j, const Node *q)
+{
+    const Node *n = maker_of(j, q->in[0]);
+    if (!n || !node_is(n, "Concat") || j->uses[q->in[0]] != 1)
+        return NULL;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (!n->in[i] || value_at(j->m, n->in[i])->constant)
+            return NULL;
+    return n;
+}
+
+// The bytes that v is quantised to: those that it was, or a QuantizeLinear's, to be rewritten.
+static ValueId quantized_part(Join *j, ValueId v, const Quantized *as)
+{
+    const DType type = value_at(j->m, node_at(j->m, j->origin)->out[0])->dtype;
+    const ValueId bytes = dequantized_by(j, v, as, type);
+    if (bytes)
+        return bytes;
+    const NodeId n = quantize(j, v, node_at(j->m, j->origin)->in[1]);
+    vec_push(j->scratch, &j->found, n);
+    value_at(j->m, node_at(j->m, n)->out[0])->dtype = type;
+    return node_at(j->m, n)->out[0];
+}
+
+static NodeId join_bytes(Join *j, const Node *n, const Quantized *as)
+{
+    const ValueId whole = n->out[0];
+    const uint32_t nin = n->nin;
+    ValueId *in = NEWS(j->scratch, ValueId, nin);
+    memcpy(in, n->in, nin * sizeof *in);
+    for (uint32_t i = 0; i < nin; i++)
+        in[i] = quantized_part(j, in[i], as);
+    return move(j, maker_of(j, whole), in);
 }
 
 static bool rewrite(Join *j, NodeId id)
@@ -351,17 +425,23 @@ static bool rewrite(Join *j, NodeId id)
         return false;
     j->origin = id;
     j->step = as.scale;
+    const Node *parts = joined_parts(j, q);
+    if (parts) {
+        builder_replace(&j->builder, id, join_bytes(j, parts, &as));
+        return true;
+    }
     const ValueId bytes = moved(j, q, &as);
     if (bytes) {
-        builder_replace(&j->builder, id, move(j, maker_of(j, q->in[0]), bytes));
+        builder_replace(&j->builder, id, move_bytes(j, maker_of(j, q->in[0]), bytes));
         return true;
     }
     Terms t = {0};
     const ValueId inside = clipped(j, q->in[0]);
-    if (!read_terms(j, inside ? inside : q->in[0], 1, &t) || t.ncores == 0)
+    if (!read_terms(j, inside ? inside : q->in[0], 1, &t) || t.ncores == 0 ||
+        !same_bytes(j, &t, &as))
         return false;
     const ValueId from = q->in[0], sum = build_terms(j, &t);
-    builder_replace(&j->builder, id, quantize(j, inside ? build_clip(j, from, sum) : sum));
+    builder_replace(&j->builder, id, quantize(j, inside ? build_clip(j, from, sum) : sum, number(j, "one", 1)));
     return true;
 }
 
