@@ -9,9 +9,9 @@
 // constants; Relu and Clip may be between. PassContext.strict leaves it out.
 //
 // What is dequantised, only moved or compared (MaxPool), and quantised again by the same scale and
-// zero point stays the bytes that it was; that gives the same numbers. What Concat joins and is then
-// quantised is quantised part by part, and the bytes are joined: the same numbers again, of which
-// those of a part are the bytes that it was or one rounding behind its sums.
+// zero point stays the bytes that it was; that gives the same numbers. What Concat joins and is
+// then quantised is quantised part by part, and the bytes are joined: the same numbers again, those
+// of a part being the bytes that it was, or one rounding behind its sums.
 //
 // in:  inferred types, sorted nodes, constants folded.   out: the same.
 
@@ -440,8 +440,9 @@ static bool rewrite(Join *j, NodeId id)
     if (!read_terms(j, inside ? inside : q->in[0], 1, &t) || t.ncores == 0 ||
         !same_bytes(j, &t, &as))
         return false;
-    const ValueId from = q->in[0], sum = build_terms(j, &t);
-    builder_replace(&j->builder, id, quantize(j, inside ? build_clip(j, from, sum) : sum, number(j, "one", 1)));
+    const ValueId from = q->in[0], terms = build_terms(j, &t);
+    const ValueId sum = inside ? build_clip(j, from, terms) : terms;
+    builder_replace(&j->builder, id, quantize(j, sum, number(j, "one", 1)));
     return true;
 }
 
