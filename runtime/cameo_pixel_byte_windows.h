@@ -7,7 +7,8 @@
  * neighbours.
  *
  * w: for 64 channels the word that sums begin with, and for four lines, each column and each of
- * four vectors 16 words; lines that the window does not have are 0. */
+ * four vectors 16 words; lines that the window does not have are 0. Of groups of several channels
+ * (codegen/cpu/pixel_byte_groups.c) a word is four of these, and there is one for each line. */
 #ifndef CAMEO_PIXEL_BYTE_WINDOWS_H
 #define CAMEO_PIXEL_BYTE_WINDOWS_H
 
@@ -17,7 +18,6 @@
 enum {
     CAMEO_PIXEL_BYTE_WINDOWS = 4, /* neighbours at a time */
     CAMEO_PIXEL_BYTE_PLACES = 32, /* of which sums are kept */
-    CAMEO_PIXEL_BYTE_LINES = 4,
     CAMEO_PIXEL_BYTE_SIZE = 64, /* of a pixel, and of a vector */
     CAMEO_PIXEL_BYTE_WORDS = 4 * CAMEO_PIXEL_BYTE_SIZE
 };
@@ -28,10 +28,11 @@ typedef void cameo_pixel_byte_tile(int64_t lines, int64_t line, const char *x, c
                                    int32_t *sums, unsigned char *to,
                                    const cameo_pixel_byte_ends *e);
 
-/* A convolution: blocks of 64 channels; lines and pixels of a line of x with its border; rows of
- * the output, places of each; origin: pixels before the first window. */
+/* A convolution: blocks of 64 channels, and 64s of words that the weights of one are; lines and
+ * pixels of a line of x with its border; rows of the output, places of each; origin: pixels before
+ * the first window. */
 typedef struct cameo_pixel_byte_windows {
-    int64_t blocks, lines, across, rows, row;
+    int64_t blocks, words, lines, across, rows, row;
     int64_t taps[2], stride[2], dilation, origin;
 } cameo_pixel_byte_windows;
 
@@ -58,9 +59,8 @@ cameo_pixel_byte_row(const cameo_pixel_byte_windows *h, const cameo_pixel_byte_t
     enum { SIZE = CAMEO_PIXEL_BYTE_SIZE, WORDS = CAMEO_PIXEL_BYTE_WORDS };
     const int64_t n = high - low, step = h->stride[1] * SIZE, line = h->dilation * h->across * SIZE;
     const int64_t first = (block * h->lines + row * h->stride[0]) * h->across + h->origin;
-    const int64_t fours = (h->taps[0] + CAMEO_PIXEL_BYTE_LINES - 1) / CAMEO_PIXEL_BYTE_LINES;
     const char *from = (const char *)x + first * SIZE + low * step;
-    const char *weights = (const char *)w + block * (1 + fours * h->taps[1]) * WORDS;
+    const char *weights = (const char *)w + block * h->words * WORDS;
     const int64_t some = n < CAMEO_PIXEL_BYTE_WINDOWS ? 1 : CAMEO_PIXEL_BYTE_WINDOWS;
     cameo_pixel_byte_tile *tile = (some == 1 ? tiles->one : tiles->many)[block == h->blocks - 1];
     for (int64_t i = 0; i < n; i += some) {

@@ -24,6 +24,7 @@ typedef struct Site {
     uint32_t group;    // whose variable is this one's too: kernels that make parts of one value
     uint32_t variable; // the label
     LabelSet allowed;
+    const Stmt *body; // of such loops, groups being channels of one; NULL: the kernel's
     const Stmt *loops[MAX_NEST], *store; // store: NULL where it is no nest around one store
     uint32_t nloops;
     LoopId channel; // whose channels are those of the values in pixels; 0: none
@@ -119,7 +120,7 @@ static void count_writers(Layouts *l, const Stmt *s, Site *site)
 static const Stmt *body_of(const Site *site)
 {
     const Kernel *k = site->step->kernel;
-    return k->point ? k->point : k->body;
+    return site->body ? site->body : k->point ? k->point : k->body;
 }
 
 static void read_nest(Site *site)
@@ -284,6 +285,62 @@ static void give_channel(Layouts *l, Site *site)
     site->loops[site->nloops++] = laid_loop(mod, site->conv.m, s);
 }
 
+typedef struct LoopMap {
+    LoopId from;
+    Index to;
+} LoopMap;
+
+static Index other_loop(void *context, const Atom *a)
+{
+    const LoopMap *m = context;
+    return a->kind == ATOM_LOOP && a->var == m->from ? m->to : NULL;
+}
+
+static void map_loop(Layouts *l, Site *site, LoopId from, Index to)
+{
+    Module *mod = l->mod;
+    LoopMap map = {from, to};
+    const ExprMap by = {&map, NULL, other_loop};
+    Stmt *s = NEW(mod->arena, Stmt);
+    Index *at = NEWS(mod->arena, Index, RANK);
+    *s = *site->store;
+    for (uint32_t i = 0; i < RANK; i++)
+        at[i] = index_map(mod, s->at[i], &by);
+    s->at = at;
+    s->value = expr_map(mod, s->value, &by);
+    site->conv.reduce = expr_map(mod, site->conv.reduce, &by);
+    site->conv.x = expr_map(mod, site->conv.x, &by);
+    site->body = site->store = site->conv.store = s;
+}
+
+// Loops over groups and over the channels of one become a loop over all channels, for the form in
+// pixels.
+static void join_groups(Layouts *l, Site *site)
+{
+    Polys *polys = l->mod->polys;
+    const Conv *c = &site->conv;
+    const LoopId group = poly_lone_loop(c->group);
+    const int64_t rows = site->weights.rows;
+    const Stmt *store = site->store;
+    uint32_t found = 0, n = 0;
+    for (uint32_t i = 0; i < site->nloops; i++)
+        found += site->loops[i]->var == group || site->loops[i]->var == c->m;
+    if (!store || c->store != store || store->rank != RANK || !group || !c->m || found != 2 ||
+        store->at[1] != poly_add(polys, poly_scale(polys, poly_loop(polys, group), rows),
+                                 poly_loop(polys, c->m)))
+        return;
+    const LoopId m = c->m, all = loop_new(polys, poly_const(polys, site->weights.groups * rows));
+    Index first = poly_scale(polys, poly_loop(polys, group), rows), by = poly_const(polys, rows);
+    map_loop(l, site, m, poly_sub(polys, poly_loop(polys, all), first));
+    map_loop(l, site, group, poly_floordiv(polys, poly_loop(polys, all), by));
+    for (uint32_t i = 0; i < site->nloops; i++)
+        if (site->loops[i]->var != m)
+            site->loops[n++] =
+                site->loops[i]->var == group ? laid_loop(l->mod, all, NULL) : site->loops[i];
+    site->nloops = n;
+    site->conv.m = all;
+}
+
 static bool read_conv(Layouts *l, Site *site, Str *error)
 {
     PixelConv c;
@@ -292,6 +349,8 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
     const Conv *conv = &site->conv;
     if (conv->reduce && !conv->depthwise && !conv->m && site->weights.rows == 1)
         give_channel(l, site);
+    if (conv->reduce && conv->bytes && site->weights.groups > 1 && site->weights.rows > 1)
+        join_groups(l, site);
     if (!conv->reduce || !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu,
                                           !l->values[conv->x->buffer].fits, &c))
         return true;

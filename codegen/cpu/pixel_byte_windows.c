@@ -1,6 +1,7 @@
 #include "codegen/cpu/pixel_byte_windows.h"
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_byte_groups.h"
 #include "codegen/cpu/pixel_bytes.h"
 #include "codegen/cpu/pixel_windows.h"
 
@@ -23,12 +24,20 @@ int pixel_byte_windows_lane(int lane)
 
 // ---- packing -----------------------------------------------------------------------------------
 
+int64_t pixel_byte_windows_words(const PixelConv *c)
+{
+    if (c->width)
+        return 1 + c->taps[0] * c->taps[1] * (c->width / 4);
+    return 1 + (c->taps[0] + LINES - 1) / LINES * c->taps[1];
+}
+
 // Bytes with a sign are read without one, 128 more: what that adds to a sum is where it begins.
 bool pixel_byte_windows_pack(Module *mod, const Conv *conv, const ByteWeights *w, const void *from,
                              PixelConv *to)
 {
-    const int64_t columns = to->taps[1], fours = (to->taps[0] + LINES - 1) / LINES;
-    const int64_t block = (1 + fours * columns) * LANES;
+    if (to->width)
+        return pixel_byte_groups_pack(mod, conv, w, from, to);
+    const int64_t columns = to->taps[1], block = pixel_byte_windows_words(to) * LANES;
     int32_t *packed = calloc((size_t)(to->planes * block), sizeof *packed);
     if (!packed)
         return false;
@@ -118,14 +127,15 @@ static const char WHOLE[] = "cameo_pixel_byte", HALF[] = "cameo_pixel_byte_half"
 
 static const char *name_of(Arena *a, const PixelConv *c, const char *half)
 {
-    return str_printf(a, "cameo_pixel_line_%s_%lld_%lld_%lld%s", dtype_suffix(c->dtype),
+    const char *width = c->width ? str_printf(a, "_of_%lld", (long long)c->width).at : "";
+    return str_printf(a, "cameo_pixel_line_%s_%lld_%lld_%lld%s%s", dtype_suffix(c->dtype),
                       (long long)c->taps[1], (long long)c->stride[1], (long long)c->dilation[1],
-                      half)
+                      width, half)
         .at;
 }
 
 // What each pixel of four lines adds to the sums of n windows. type: of vectors.
-static void print_line_of(Buf *out, const PixelConv *c, const char *type, int64_t n)
+static void print_four_lines(Buf *out, const PixelConv *c, const char *type, int64_t n)
 {
     const int64_t taps = c->taps[1], s = c->stride[1], d = c->dilation[1];
     for (int64_t at = 0; at <= (n - 1) * s + (taps - 1) * d; at++) {
@@ -145,6 +155,23 @@ static void print_line_of(Buf *out, const PixelConv *c, const char *type, int64_
         if (read)
             buf_printf(out, "        }\n");
     }
+}
+
+// The sums of n windows, line by line.
+static void print_sums(Buf *out, const PixelConv *c, const char *type, int64_t n)
+{
+    if (c->width) {
+        pixel_byte_groups_line(out, c, type, n);
+        return;
+    }
+    buf_printf(out,
+               "    for (; lines > 0; lines -= 4, x += 4 * line, w += %lld) {\n"
+               "        const char *x0 = x, *x1 = lines > 1 ? x + line : x;\n"
+               "        const char *x2 = lines > 2 ? x + 2 * line : x;\n"
+               "        const char *x3 = lines > 3 ? x + 3 * line : x;\n",
+               (long long)(c->taps[1] * PARTS * PIXEL_BYTES));
+    print_four_lines(out, c, type, n);
+    buf_printf(out, "    }\n");
 }
 
 static bool is_half(const char *type)
@@ -232,18 +259,11 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, const cha
         for (int64_t i = 1; i < n; i++)
             buf_printf(out, "    %s_ints s%lld_%d = s0_%d;\n", type, (long long)i, v, v);
     }
-    buf_printf(out,
-               "    w += 256;\n"
-               "    for (; lines > 0; lines -= 4, x += 4 * line, w += %lld) {\n"
-               "        const char *x0 = x, *x1 = lines > 1 ? x + line : x;\n"
-               "        const char *x2 = lines > 2 ? x + 2 * line : x;\n"
-               "        const char *x3 = lines > 3 ? x + 3 * line : x;\n",
-               (long long)(c->taps[1] * PARTS * PIXEL_BYTES));
-    print_line_of(out, c, type, n);
-    buf_printf(out, "    }\n");
+    buf_printf(out, "    w += 256;\n");
+    print_sums(out, c, type, n);
     print_results(out, type, n);
     buf_printf(out, "#else\n");
-    print_plain(out, c, n);
+    (c->width ? pixel_byte_groups_plain : print_plain)(out, c, n);
     buf_printf(out, "#endif\n}\n\n");
 }
 
@@ -256,6 +276,8 @@ static bool has_half(const PixelConv *c)
 static void print_tiles(Buf *out, const PixelConv *c, const char *name, const char *type)
 {
     buf_printf(out, "#ifndef %s\n#define %s\n", name, name);
+    if (c->width)
+        pixel_byte_groups_begin(out);
     print_tile(out, c, name, type, MANY);
     print_tile(out, c, name, type, 1);
     buf_printf(out, "#endif\n");

@@ -7,6 +7,8 @@
 
 // Where lanes 0 .. 63 of a pixel are among the sums of a window.
 int pixel_byte_windows_lane(int lane);
+// Words of a block of them, in as many as a pixel has channels.
+int64_t pixel_byte_windows_words(const PixelConv *c);
 // Packs the weights, which begin at `from`; false: there is no memory.
 bool pixel_byte_windows_pack(Module *mod, const Conv *c, const ByteWeights *w, const void *from,
                              PixelConv *to);

@@ -5,6 +5,7 @@
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/conv_dims.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/pixel_byte_groups.h"
 #include "codegen/cpu/pixel_byte_windows.h"
 #include "codegen/cpu/pixel_bytes.h"
 #include "codegen/cpu/pixel_few.h"
@@ -27,10 +28,11 @@ enum {
     PLACES = 32,       // of a turn: two tiles
     LEAST_PLACES = 16, // of y: a tile
     MOST_BORDER = 8,
-    MACS = 100,     // multiplications and additions in a tenth of a nanosecond,
-    WORD_MACS = 10, // of bfloat16 by vectors
-    MACS_APART = 6, // without matrix registers
-    FINISHED = 2,   // tenths of nanoseconds for what surrounds a sum
+    MACS = 100,      // multiplications and additions in a tenth of a nanosecond,
+    WORD_MACS = 10,  // of bfloat16 by vectors
+    MACS_APART = 6,  // without matrix registers
+    GROUP_MACS = 20, // of groups of bytes
+    FINISHED = 2,    // tenths of nanoseconds for what surrounds a sum
     MOST_CONSTANTS = 1 << 20
 };
 
@@ -63,7 +65,14 @@ static bool is_product(Module *mod, const Conv *c, const ByteWeights *w, PixelCo
     to->channels = w->rows;
     to->planes = (w->channels + lanes - 1) / lanes;
     to->words = ((w->channels - 1) % lanes * WORDS + lanes) / lanes;
-    return w->groups == 1 && c->m && c->c && c->x->at[1] == poly_loop(mod->polys, c->c);
+    return c->m && c->c && c->x->at[1] == poly_loop(mod->polys, c->c);
+}
+
+static bool channels_fit(Module *mod, const Conv *c, const ByteWeights *w, PixelConv *to)
+{
+    if (c->depthwise)
+        return pixel_windows_fit(mod, c, w, to);
+    return w->groups > 1 ? pixel_byte_groups_fit(mod, c, w, to) : is_product(mod, c, w, to);
 }
 
 bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
@@ -77,8 +86,8 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
     const int64_t lanes = pixel_lanes(to->dtype);
     if (c->rank != 2 || x->rank != 4 || !lanes || !processor_has_words(cpu) ||
         !poly_has_loop(c->x->at[2], c->n[0]) || !poly_has_loop(c->x->at[3], c->n[1]) ||
-        !(c->depthwise ? pixel_windows_fit(p->mod, c, w, to) : is_product(p->mod, c, w, to)) ||
-        !poly_is_const(x->dims[2], &to->in[0]) || !poly_is_const(x->dims[3], &to->in[1]) ||
+        !channels_fit(p->mod, c, w, to) || !poly_is_const(x->dims[2], &to->in[0]) ||
+        !poly_is_const(x->dims[3], &to->in[1]) ||
         (c->bytes && (!byte_conv_fits(p, c, c->bytes) || !byte_conv_centred(p, c->bytes))))
         return false;
     to->n[0] = c->n[0];
@@ -198,12 +207,13 @@ BufferId pixel_conv_table(Module *mod, const PixelConv *c, const Expr *e)
     if (e->kind == EX_LOAD && e->rank == 1 && e->at[0] == pixel_conv_channel(mod, c) &&
         buffer_at(mod, e->buffer)->kind == BUF_WEIGHT)
         return e->buffer;
-    const bool is_number = e->kind == EX_CONST && e->dtype == DT_F32 && !isnan(e->value.f);
+    Scalar v;
+    const bool is_number = e->dtype == DT_F32 && expr_number(e, &v) && !isnan(v.f);
     float *to = is_number ? calloc((size_t)c->filled, sizeof *to) : NULL;
     if (!to)
         return 0;
     for (int64_t i = 0; i < c->channels; i++)
-        to[i] = (float)e->value.f;
+        to[i] = (float)v.f;
     const BufferId b = bytes_buffer(mod, DT_F32, c->filled, to);
     free(to);
     return b;
@@ -676,7 +686,9 @@ static Index work_of(Printer *p, const PixelConv *c)
     const int64_t taps = c->tiles ? pixel_winograd_products(c) : c->taps[0] * c->taps[1];
     const int64_t lanes = pixel_lanes(c->dtype);
     const int64_t macs = c->anywhere ? WORD_MACS * lanes * 2 / PIXEL_BYTES : MACS;
-    const int64_t products = c->windows ? taps * macs / MACS_APART : c->planes * lanes * taps;
+    const int64_t products = c->width     ? c->width * taps * macs / GROUP_MACS
+                             : c->windows ? taps * macs / MACS_APART
+                                          : c->planes * lanes * taps;
     return poly_const(p->mod->polys, sums * FINISHED + sums * products / macs);
 }
 

@@ -20,7 +20,8 @@ typedef struct PixelFinish {
 // Sizes of such a convolution, innermost dims last.
 typedef struct PixelConv {
     DType dtype;      // of x: bfloat16, uint8 or int8
-    bool windows;     // each channel by its own window (depthwise)
+    bool windows;     // each channel by its own window (depthwise), or each group of few
+    int64_t width;    // channels of such a group (pixel_byte_groups.h); 0: one
     int64_t few;      // lanes of a pixel of x's copy (pixel_few.h); 0: x lies in pixels
     int64_t given;    // channels that such an x has
     BufferId rounded; // what it was, where it is the input that was rounded to that; 0: it is not
@@ -59,8 +60,8 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
                      bool few, PixelConv *to);
 // Where the tables of its channels are read.
 Index pixel_conv_channel(Module *mod, const PixelConv *c);
-// A table of float32 for all channels that holds e, which is such a table or a number; 0: e is
-// neither, or a NaN.
+// A table of float32 for all channels that holds e, which is such a table or made of numbers alone;
+// 0: e is neither, or a NaN.
 BufferId pixel_conv_table(Module *mod, const PixelConv *c, const Expr *e);
 // The border that x must have for it.
 int64_t pixel_conv_border(const PixelConv *c);

@@ -347,14 +347,18 @@ void pixel_windows_print_begin(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
     const int64_t origin = (c->border - c->pad[0]) * c->across + c->border - c->pad[1];
-    print_line(p, "const cameo_pixel_%swindows h = {", c->dtype == DT_BF16 ? "" : "byte_");
+    const bool bytes = c->dtype != DT_BF16;
+    const char *last = c->anywhere ? ", .pairs = 1" : "";
+    if (bytes)
+        last = str_printf(p->arena, ", .words = %s", print_size(p, pixel_byte_windows_words(c))).at;
+    print_line(p, "const cameo_pixel_%swindows h = {", bytes ? "byte_" : "");
     print_line(p, "    .blocks = %s, .lines = %s, .across = %s, .rows = %s, .row = %s,",
                print_size(p, c->planes), print_size(p, c->lines), print_size(p, c->across),
                print_size(p, c->out[0]), print_size(p, c->out[1]));
     print_line(p, "    .taps = {%s, %s}, .stride = {%s, %s}, .dilation = %s, .origin = %s%s};",
                print_size(p, c->taps[0]), print_size(p, c->taps[1]), print_size(p, c->stride[0]),
                print_size(p, c->stride[1]), print_size(p, c->dilation[0]), print_size(p, origin),
-               c->dtype == DT_BF16 && c->anywhere ? ", .pairs = 1" : "");
+               last);
 }
 
 // Whole rows from sums to y, where a processor rounds pairs of vectors. from: what is multiplied.

@@ -105,6 +105,13 @@ class Chain(programs.Network):
     def windows(self):
         self.convolve(self.value.shape[1], 1, self.value.shape[1])
 
+    def groups(self):
+        """Of several channels, as many of y, and now and then of others."""
+        width, c = int(self.one_of(4, 8, 16, 32, 64, 2, 3, 12)), self.value.shape[1]
+        if c % width == 0 and c > width:
+            rows = width if self.random.integers(4) else int(self.one_of(4, 16))
+            self.convolve(c // width * rows, width, c // width)
+
     def convolve(self, m, c, groups, window=None):
         taps, sizes = window or self.window()
         scale = float(c * np.prod(taps)) ** -0.5
@@ -210,7 +217,7 @@ class Chain(programs.Network):
 
     def step(self):
         self.earlier.append((self.name, self.value, getattr(self, "zero", 0)))
-        self.one_of(self.convolution, self.convolution, self.convolution, self.windows, self.pooling, self.residual, self.joined, self.halves)()
+        self.one_of(self.convolution, self.convolution, self.convolution, self.windows, self.groups, self.pooling, self.residual, self.joined, self.halves)()
 
     def end(self):
         to = TensorProto.INT32 if self.bytes else TensorProto.FLOAT
