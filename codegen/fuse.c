@@ -212,23 +212,31 @@ static double size_of(Fusion *x, BufferId b)
     return size;
 }
 
+// How far kernels before one are looked at: 48 of them, or 12 where each is behind several, which
+// are looked at one after the other.
+enum { BEFORE = 48, SEVERAL = 4 };
+
 // Is what the kernel stores a contraction with more arithmetic upon it, or will it be so once the
 // kernels before it are fused? Then it is computed once, where the contraction's elements are.
-static bool ends_product(Fusion *x, uint32_t place, int depth)
+static bool ends_product(Fusion *x, uint32_t place, int budget)
 {
     const Place *p = at(x, place);
     Point point = p->step->kernel ? point_of(p->step->kernel->body) : (Point){.store = NULL};
-    if (!point.store || depth == 0)
+    if (!point.store || budget <= 0)
         return false;
     Shape s = shape_of(&x->f, p->step->kernel->body);
     if (s.reduces)
         return s.product != NULL;
+    uint32_t alike = 0;
+    for (uint32_t i = 0; i < p->reads.len; i++)
+        alike += size_of(x, p->reads.at[i]) == size_of(x, point.store->buffer);
+    budget -= alike > 1 ? SEVERAL : 1;
     for (uint32_t i = 0; i < p->reads.len; i++) {
         BufferId b = p->reads.at[i];
         const Numbers *writers = &x->places->writers[b];
         if (writers->len == 1 && writers->at[0] < place &&
             size_of(x, b) == size_of(x, point.store->buffer) &&
-            ends_product(x, writers->at[0], depth - 1))
+            ends_product(x, writers->at[0], budget))
             return true;
     }
     return false;
@@ -273,7 +281,7 @@ static bool ends_apart(Fusion *x, const Trial *t)
         if (size_of(x, sums) == size_of(x, b) && readers_of(x, sums) == 1 &&
             !x->places->pinned[sums] && buffer_at(x->f.mod, sums)->kind == BUF_TEMP &&
             writers->len == 1 && writers->at[0] < t->producer &&
-            ends_product(x, writers->at[0], 12))
+            ends_product(x, writers->at[0], BEFORE))
             return true;
     }
     return false;
@@ -290,7 +298,7 @@ static bool is_pooled(Fusion *x, const Trial *t, const Shape *reader, uint32_t p
     if (t->view || !reader->reduces || reader->product || c->writes.len != 1 ||
         FEW * size_of(x, c->writes.at[0]) > size_of(x, b))
         return false;
-    return !widens(x, t->producer, b) && ends_product(x, t->producer, 12);
+    return !widens(x, t->producer, b) && ends_product(x, t->producer, BEFORE);
 }
 
 // A byte of which alone the reader computes something dear, which is looked up: made first, as
@@ -396,7 +404,7 @@ static bool try_all(Fusion *x, Trial *t)
     if (t->readers.len == 0 || t->work > before + f->target->element / 2 * saved_elements(x, t) ||
         x->work - before + t->work > x->limit)
         return false;
-    return t->readers.len == 1 || t->view || !ends_product(x, t->producer, 12);
+    return t->readers.len == 1 || t->view || !ends_product(x, t->producer, BEFORE);
 }
 
 // ---- doing it ---------------------------------------------------------------------------------
@@ -467,7 +475,7 @@ static bool is_made_apart(Fusion *x, BufferId b, bool shared, int depth)
     const Point made = point_of(p->step->kernel->body);
     shared |= readers_of(x, b) > 1;
     if (!made.store || !is_view(&made))
-        return shared || ends_product(x, writers->at[0], depth);
+        return shared || ends_product(x, writers->at[0], BEFORE);
     const BufferId from = made.store->value->buffer;
     return size_of(x, from) == size_of(x, b) && is_made_apart(x, from, shared, depth - 1);
 }
