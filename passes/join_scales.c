@@ -379,6 +379,17 @@ static NodeId move_bytes(Join *j, const Node *by, ValueId bytes)
     return move(j, by, in);
 }
 
+// Do parts of images begin where blocks of channels do, wherever bytes lie in such blocks? Others
+// would keep what is joined, and all around it, out of them.
+static bool begins_block(const Join *j, const Node *concat, ValueId part)
+{
+    enum { IMAGES = 4, BLOCK = 64 };
+    const Value *v = value_at(j->m, part);
+    int64_t channels;
+    return v->rank != IMAGES || (node_int(concat, "axis", 0) == 1 &&
+                                 poly_is_const(v->dims[1], &channels) && channels % BLOCK == 0);
+}
+
 // The Concat that q quantises, if nobody else reads what it joins; NULL: there is none.
 static const Node *joined_parts(const Join *j, const Node *q)
 {
@@ -386,7 +397,7 @@ static const Node *joined_parts(const Join *j, const Node *q)
     if (!n || !node_is(n, "Concat") || j->uses[q->in[0]] != 1)
         return NULL;
     for (uint32_t i = 0; i < n->nin; i++)
-        if (!n->in[i] || value_at(j->m, n->in[i])->constant)
+        if (!n->in[i] || value_at(j->m, n->in[i])->constant || !begins_block(j, n, n->in[i]))
             return NULL;
     return n;
 }

@@ -31,6 +31,7 @@ typedef struct Site {
     int64_t lanes;  // the fewest of a value in pixels that is read; 0: none
     int64_t part;   // lanes of one pixel that are all it makes, others being another's; 0: no such
     bool beside;    // channels decide what is read of values in planes
+    int64_t apart, taps; // such reads of an element that lanes would do apart; summed so often
     Conv conv;
     ByteWeights weights;
     PixelConv *pixels; // a convolution that could read pixels; NULL: none
@@ -233,8 +234,14 @@ static void test_load(void *context, const Expr *e)
 static void test_beside(void *context, const Expr *e)
 {
     Layouts *l = context;
-    for (uint32_t i = 0; e->kind == EX_LOAD && !l->values[e->buffer].fits && i < e->rank; i++)
-        l->site->beside |= poly_any(e->at[i], is_channel, l->site);
+    int64_t n;
+    for (uint32_t i = 0; e->kind == EX_REDUCE && i < e->rank; i++)
+        l->site->taps *= poly_is_const(loop_extent(l->mod->polys, e->vars[i]), &n) ? n : 1;
+    for (uint32_t i = 0; e->kind == EX_LOAD && !l->values[e->buffer].fits && i < e->rank; i++) {
+        const bool channel = poly_any(e->at[i], is_channel, l->site);
+        l->site->beside |= channel;
+        l->site->apart += channel && i + 1 < e->rank && poly_varies(e->at[e->rank - 1]);
+    }
 }
 
 // Channels of a site that fill no whole pixel; 0: they do.
@@ -468,6 +475,7 @@ static void allow(Layouts *l, Site *site)
     walk_values(l, body_of(site), test_load);
     if (!site->channel)
         site->allowed = 1 << PLANES;
+    site->taps = 1;
     if (site->channel && !site->pixels)
         walk_values(l, body_of(site), test_beside);
     if (site->beside && rest_of(l, site, lanes_of(l, site)))
@@ -480,7 +488,8 @@ static void price(Layouts *l, Site *site)
     int64_t apart = 1, n;
     for (uint32_t i = 1; y && i < buffer_at(l->mod, site->store->buffer)->rank; i++)
         apart *= poly_is_const(buffer_at(l->mod, site->store->buffer)->dims[i], &n) ? n : 1;
-    labels_price(l->labels, site->variable, PIXELS, y && !y->fits ? APART * apart : 1);
+    const int64_t reads = y && y->fits ? 1 + APART * apart * site->apart * (site->taps - 1) : 1;
+    labels_price(l->labels, site->variable, PIXELS, y && !y->fits ? APART * apart : reads);
     const bool bytes = site->conv.bytes != NULL;
     if (site->pixels)
         labels_price(l->labels, site->variable, PLANES,
