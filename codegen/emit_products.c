@@ -35,6 +35,7 @@ bool products_any(const Step *s, GemmKind kind)
 typedef enum ConvForm {
     ANY_FORM,
     DEPTHWISE_FORM,
+    TALL_FORM,
     CHAIN_FORM,
     CHAIN_TERMS_FORM,
     CURVE_FORM,
@@ -64,6 +65,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return chain_curves(c);
     if (form == DEPTHWISE_FORM)
         return c->chain || (c->depthwise && !c->bytes);
+    if (form == TALL_FORM)
+        return conv_has_windows(c->chain ? chain_link(c->chain->windows) : c);
     if (form == LINE_FORM || form == PLANE_FORM)
         return c->tile > 0 && c->line > 0 && c->plane == (form == PLANE_FORM);
     if (form == TWO_FORM)
@@ -142,7 +145,11 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
     if (w->forms[HALF_FORM])
         parts[n++] = "cameo_half_conv.h";
     if (w->forms[DEPTHWISE_FORM])
-        parts[n++] = "cameo_planes.h", parts[n++] = "cameo_depthwise.h";
+        parts[n++] = "cameo_planes.h";
+    if (w->forms[TALL_FORM])
+        parts[n++] = "cameo_tall.h";
+    if (w->forms[DEPTHWISE_FORM])
+        parts[n++] = "cameo_depthwise.h";
     if (w->forms[CHAIN_FORM])
         parts[n++] = "cameo_chain.h";
     if (w->forms[CHAIN_TERMS_FORM])

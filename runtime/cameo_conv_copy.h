@@ -14,6 +14,8 @@ enum {
     CAMEO_CONV_ROWS_AHEAD = 8 /* rows of x between one that is copied and one that is asked for */
 };
 
+struct cameo_other_windows;
+
 /* Dims of the window: the innermost is the last, those that there are not are 1 (steps 0). */
 typedef struct cameo_conv {
     int64_t rows, channels;
@@ -24,6 +26,7 @@ typedef struct cameo_conv {
     int copy;              /* the border is made of 0 in a copy, innermost strides are sorted out */
     int sevens;            /* seven products for eight (cameo_strassen.h) */
     cameo_columns_sum *several; /* where places may be more than a few, and all one panel */
+    const struct cameo_other_windows *windows; /* of planes that no sweep may be for */
 } cameo_conv;
 
 /* One row of x to `phases` rows, each holding every phases-th place from its number on: many, of

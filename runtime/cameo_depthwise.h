@@ -12,52 +12,6 @@
 
 #include "cameo_planes.h"
 
-/* LANES columns of the output from k on, in rows j .. j + n: any window. */
-static inline __attribute__((always_inline)) void
-cameo_window_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
-                int64_t k, cameo_plane *p, const int stride, const int inside)
-{
-    const cameo_conv *c = g->sizes;
-    const int64_t rows = c->taps[1], columns = c->taps[2], apart = c->dilation[2];
-    cameo_mask masks[CAMEO_WINDOW];
-    const cameo_ends ends = cameo_plane_ends(p);
-    if (!inside)
-        cameo_masks(c, k, columns, stride, 0, masks);
-    x += k * stride - c->pad[2];
-    for (int64_t i = j; i < j + n; i++) {
-        cameo_vec sum = {0};
-        for (int64_t a = 0; a < rows; a++) {
-            const int64_t q = i * c->stride[1] + a * c->dilation[1] - c->pad[1];
-            if (q < 0 || q >= c->in[1])
-                continue;
-            const float *row = x + q * c->step[1];
-            __builtin_prefetch(row + g->ahead);
-            for (int64_t b = 0; b < columns; b++)
-                sum +=
-                    w[a * columns + b] * (inside ? *(const cameo_vec *)(row + b * apart)
-                                                 : cameo_take(row + b * apart, stride, masks[b]));
-        }
-        cameo_plane_store(&ends, i * p->columns + k, sum);
-    }
-}
-
-static __attribute__((noinline, unused)) void cameo_window_1(const cameo_planes *g, const float *x,
-                                                             const float *w, int64_t j, int64_t n,
-                                                             int64_t k, cameo_plane *p)
-{
-    if (CAMEO_BORDERS_APART && cameo_is_inside(g->sizes, k, g->sizes->taps[2], 1))
-        cameo_window_of(g, x, w, j, n, k, p, 1, 1);
-    else
-        cameo_window_of(g, x, w, j, n, k, p, 1, 0);
-}
-
-static __attribute__((noinline, unused)) void cameo_window_2(const cameo_planes *g, const float *x,
-                                                             const float *w, int64_t j, int64_t n,
-                                                             int64_t k, cameo_plane *p)
-{
-    cameo_window_of(g, x, w, j, n, k, p, 2, 0);
-}
-
 /* ---- planes of short rows ---- */
 
 /* The first element of vector v of a plane: the last one ends where the plane does. */
@@ -183,6 +137,11 @@ static __attribute__((noinline, unused)) void cameo_taps(const cameo_planes *g, 
         cameo_taps_of(g, x, w, &ends, (j + i) * columns + k, columns, 1);
 }
 
+static inline __attribute__((unused)) cameo_rows *cameo_copied_rows(const cameo_conv *g)
+{
+    return g->windows ? g->windows->copied : cameo_taps;
+}
+
 /* What computes from x itself. */
 static inline __attribute__((unused)) void cameo_rows_for(const cameo_conv *g, cameo_planes *p)
 {
@@ -197,8 +156,8 @@ static inline __attribute__((unused)) void cameo_rows_for(const cameo_conv *g, c
         p->sweep = size == 3 ? cameo_stride_3 : cameo_stride_5;
     else if (g->stride[2] == 1 && g->stride[1] == 1 && swept)
         p->sweep = size == 3 ? cameo_slide_3 : cameo_slide_5;
-    else if (g->taps[1] * g->taps[2] < CAMEO_MANY_TAPS)
-        p->rows = g->stride[2] == 1 ? cameo_window_1 : cameo_window_2;
+    else
+        p->rows = g->windows ? g->windows->own : NULL;
 }
 
 enum { CAMEO_LINE_VECTORS = 4 }; /* that are summed beside one another */
@@ -238,7 +197,7 @@ static inline __attribute__((unused)) void cameo_plane_rows(const cameo_planes *
                                                             int64_t j, int64_t n, cameo_plane *p)
 {
     const int64_t last = p->columns > CAMEO_LANES ? p->columns - CAMEO_LANES : 0;
-    const int line = rows == cameo_window_1 && g->sizes->taps[1] == 1 && n == 1;
+    const int line = rows == g->rows && g->sizes->taps[1] == 1 && n == 1;
     for (int64_t k = 0; k < p->columns; k += CAMEO_LANES) {
         k = line ? cameo_line_windows(g, x, w, j, k, p) : k;
         if (k < p->columns)
@@ -367,7 +326,7 @@ static inline __attribute__((unused)) void cameo_depthwise_plane(const cameo_pla
         if (direct)
             continue;
         cameo_band(g, x, j * c->stride[1], (j + n - 1) * c->stride[1] + reach, padded);
-        cameo_plane_rows(g, cameo_taps, padded, w, j, n, p);
+        cameo_plane_rows(g, cameo_copied_rows(c), padded, w, j, n, p);
     }
     cameo_plane_end(p);
 }
@@ -434,8 +393,8 @@ static __attribute__((noinline, unused)) void cameo_depthwise(const cameo_planes
         const int64_t a = i * c->stride[0] - c->pad[0], at = i * c->out[1] * p.columns;
         p.y = y + at;
         if (c->taps[0] != 1) {
-            cameo_plane_rows(g, cameo_taps, padded + i * c->stride[0] * g->plane, window, 0, p.rows,
-                             &p);
+            cameo_plane_rows(g, cameo_copied_rows(c), padded + i * c->stride[0] * g->plane, window,
+                             0, p.rows, &p);
             cameo_plane_end(&p);
         } else if (a < 0 || a >= c->in[0]) {
             for (int64_t n = first * p.columns; n < last * p.columns; n++)

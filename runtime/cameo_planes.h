@@ -12,7 +12,6 @@ enum {
     CAMEO_BAND = 3072,     /* elements of a copied band, if two rows of output are not more */
     CAMEO_PHASES = 8,      /* the greatest stride */
     CAMEO_FLAT = 100,      /* masks for planes of short rows */
-    CAMEO_MANY_TAPS = 12,  /* are worth a copy, which has no borders */
     CAMEO_WINDOW = 16,     /* columns of a window, and */
     CAMEO_WIDEST = 1 << 28 /* of a plane, that x itself is read for */
 };
@@ -44,6 +43,12 @@ typedef struct cameo_ends {
 typedef struct cameo_planes cameo_planes;
 typedef void cameo_rows(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
                         int64_t k, cameo_plane *p);
+
+/* Windows that no sweep is for: from x itself, and from a copy. Only convolutions that have such
+ * windows name them, so that programs of sweeps alone are smaller. */
+typedef struct cameo_other_windows {
+    cameo_rows *own, *copied;
+} cameo_other_windows;
 
 /* All columns, of all planes that there are. */
 typedef void cameo_sweep(const cameo_planes *g, const float *x, const float *w, int64_t j,

@@ -97,6 +97,8 @@ Index conv_macs(Polys *polys, const Conv *c);
 Index conv_work(Polys *polys, const Conv *c);
 // May all of its places be one panel of more than a few columns (CAMEO_COLUMNS_SEVERAL)?
 bool conv_has_several(const Conv *c);
+// Are its planes' windows others than those that sweeps go by (cameo_rows_for)?
+bool conv_has_windows(const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
 Index conv_copy_size(Polys *polys, const Conv *c);
 // Where the weight of row i is, of k, of `size`: for every CONV_K values of k panels of TILE_ROWS

@@ -85,6 +85,19 @@ bool conv_has_several(const Conv *c)
     return places > FEW && places <= SEVERAL;
 }
 
+bool conv_has_windows(const Conv *c)
+{
+    int64_t rows, columns, above;
+    const int64_t *stride = c->stride;
+    if (!c->depthwise || c->bytes)
+        return false;
+    return c->rank != 2 || !poly_is_const(c->taps[0], &rows) ||
+           !poly_is_const(c->taps[1], &columns) || !poly_is_const(c->pad[0], &above) ||
+           rows != columns || (rows != 3 && rows != 5) || above >= rows || c->dilation[0] != 1 ||
+           stride[0] != stride[1] || stride[0] > 2 || (stride[0] == 2 && c->dilation[1] != 1) ||
+           !poly_equals(c->step[1], 1);
+}
+
 Index conv_copy_size(Polys *polys, const Conv *c)
 {
     Index size = c->channels;

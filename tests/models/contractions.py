@@ -102,7 +102,7 @@ class Net(programs.Network):
 
     def convolution(self):
         rank = int(self.one_of(1, 2, 2, 2, 2, 3))
-        window = [int(self.one_of(1, 1, 2, 3, 3, 3, 5, 7)) for _ in range(rank)]
+        window = [int(self.one_of(1, 1, 2, 3, 3, 3, 5, 7, 9)) for _ in range(rank)]
         if self.random.integers(3):
             window = [window[0]] * rank
         stride = [int(self.one_of(1, 1, 1, 2, 3)) for _ in range(rank)]

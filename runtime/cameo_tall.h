@@ -1,0 +1,181 @@
+/* Planes by windows of any size (cameo_depthwise.h): some rows of the output are summed side by
+ * side, so that an element of x is loaded once for all rows of the window that it is in, and a
+ * weight once for all rows of the output. */
+#ifndef CAMEO_TALL_H
+#define CAMEO_TALL_H
+
+#include "cameo_planes.h"
+
+enum {
+    CAMEO_TALL_FEW = 7,                                 /* rows of the output side by side, or */
+    CAMEO_TALL = CAMEO_LANES < 16 ? 7 : 14,             /* so many: sums in registers */
+    CAMEO_TALL_TAPS = 7,                                /* rows of a window, the most */
+    CAMEO_TALL_ROWS = CAMEO_TALL + CAMEO_TALL_TAPS - 1, /* of x that both reach */
+};
+
+typedef struct cameo_tall {
+    const float *rows[CAMEO_TALL_ROWS]; /* NULL: not there */
+    const float *w;                     /* of the first row of the window */
+    int64_t next, columns;              /* from one to the next; columns of a row, */
+    int64_t stride, up;                 /* by which windows move along a row, and from row to row */
+    int64_t places[CAMEO_CONV_TAPS];    /* where columns are in a row of x, */
+    cameo_mask masks[CAMEO_CONV_TAPS];  /* and what of x there is for them */
+    cameo_vec sums[CAMEO_TALL];
+} cameo_tall;
+
+/* Rows of a window, as many as `taps`, added to `high` rows of the output. */
+static inline __attribute__((always_inline)) void cameo_tall_of(cameo_tall *t, const int taps,
+                                                                const int high, const int stride)
+{
+    cameo_vec sums[CAMEO_TALL], w[CAMEO_TALL_TAPS];
+    const cameo_vec zero = {0};
+#pragma GCC unroll 14
+    for (int i = 0; i < high; i++)
+        sums[i] = t->sums[i];
+    for (int64_t b = 0; b < t->columns; b++) {
+        const int64_t at = t->places[b];
+#pragma GCC unroll 7
+        for (int a = 0; a < taps; a++)
+            w[a] = cameo_held(t->w[a * t->next + b] - zero);
+#pragma GCC unroll 20
+        for (int r = 0; r < high + taps - 1; r++) {
+            if (!t->rows[r])
+                continue;
+            const cameo_vec x = cameo_held(cameo_take(t->rows[r] + at, stride, t->masks[b]));
+#pragma GCC unroll 7
+            for (int a = 0; a < taps; a++)
+                if (r - a >= 0 && r - a < high)
+                    sums[r - a] += w[a] * x;
+        }
+    }
+#pragma GCC unroll 14
+    for (int i = 0; i < high; i++)
+        t->sums[i] = sums[i];
+}
+
+static inline __attribute__((always_inline)) void cameo_tall_taps(cameo_tall *t, int64_t taps,
+                                                                  const int high, const int stride)
+{
+    if (taps == CAMEO_TALL_TAPS)
+        cameo_tall_of(t, CAMEO_TALL_TAPS, high, stride);
+    else if (taps == 5)
+        cameo_tall_of(t, 5, high, stride);
+    else if (taps == 4)
+        cameo_tall_of(t, 4, high, stride);
+    else if (taps == 3)
+        cameo_tall_of(t, 3, high, stride);
+    else
+        cameo_tall_of(t, 1, high, stride);
+}
+
+/* Of `left` rows of a window those that are added at once, as many as there is a function for. */
+static inline __attribute__((unused)) int64_t cameo_tall_part(int64_t left)
+{
+    if (left == 9)
+        return 5;
+    return left >= CAMEO_TALL_TAPS ? CAMEO_TALL_TAPS : left == 6 ? 3 : left == 2 ? 1 : left;
+}
+
+static __attribute__((noinline, unused)) void cameo_tall_sum(cameo_tall *t, int64_t taps,
+                                                             int64_t rows)
+{
+    if (t->stride == 2)
+        cameo_tall_taps(t, taps, CAMEO_TALL, 2);
+    else if (rows > CAMEO_TALL_FEW && CAMEO_TALL > CAMEO_TALL_FEW)
+        cameo_tall_taps(t, taps, CAMEO_TALL, 1);
+    else
+        cameo_tall_taps(t, taps, CAMEO_TALL_FEW, 1);
+}
+
+/* The rows of one plane of a window, w, added to n rows of the output. x: what row 0 of `high` rows
+ * begins with, of which row `first` is what the window's first row is for the first of these. */
+static inline __attribute__((always_inline)) void
+cameo_tall_plane(cameo_tall *t, const cameo_conv *c, const float *x, const float *w, int64_t high,
+                 int64_t first, int64_t n, int64_t ahead)
+{
+    const int64_t rows = c->taps[1], stride = c->stride[1], down = c->dilation[1];
+    /* those that are as far from one another as windows move see the same rows of x */
+    const int64_t by = down == 1 ? stride : rows, parts = by < rows ? by : rows;
+    t->next = by * t->columns;
+    for (int64_t part = 0; part < parts; part++) {
+        const int64_t taps = (rows - part + by - 1) / by;
+        for (int64_t m = 0, some; m < taps; m += some) {
+            int64_t q = first + part * down + m * stride;
+            some = cameo_tall_part(taps - m);
+            t->w = w + (part + m * by) * t->columns;
+            for (int64_t r = 0; r < CAMEO_TALL_ROWS; r++, q += stride) {
+                const int there = r < n + some - 1 && q >= 0 && q < high;
+                t->rows[r] = there ? x + q * t->up : NULL;
+                if (there && ahead)
+                    __builtin_prefetch(x + q * t->up + ahead);
+            }
+            cameo_tall_sum(t, some, n);
+        }
+    }
+}
+
+/* How many of rows i .. end are summed side by side, which begin with 0. */
+static inline __attribute__((always_inline)) int64_t cameo_tall_begin(cameo_tall *t, int64_t i,
+                                                                      int64_t end)
+{
+    for (int r = 0; r < CAMEO_TALL; r++)
+        t->sums[r] = (cameo_vec){0};
+    return end - i < CAMEO_TALL ? end - i : CAMEO_TALL;
+}
+
+/* LANES columns of the output from k on, in rows j .. j + n, from x itself: windows that move by
+ * one column or two. */
+static __attribute__((noinline, unused)) void cameo_tall_own(const cameo_planes *g, const float *x,
+                                                             const float *w, int64_t j, int64_t n,
+                                                             int64_t k, cameo_plane *p)
+{
+    const cameo_conv *c = g->sizes;
+    const cameo_ends ends = cameo_plane_ends(p);
+    cameo_tall t;
+    t.columns = c->taps[2];
+    t.stride = c->stride[2];
+    t.up = c->step[1];
+    cameo_masks(c, k, t.columns, (int)t.stride, 0, t.masks);
+    for (int64_t b = 0; b < t.columns; b++)
+        t.places[b] = k * t.stride + b * c->dilation[2] - c->pad[2];
+    for (int64_t i = j, some; i < j + n; i += some) {
+        some = cameo_tall_begin(&t, i, j + n);
+        cameo_tall_plane(&t, c, x, w, c->in[1], i * c->stride[1] - c->pad[1], some, g->ahead);
+        for (int64_t r = 0; r < some; r++)
+            cameo_plane_store(&ends, (i + r) * p->columns + k, t.sums[r]);
+    }
+}
+
+/* The same of a copy, whose places are known: any window. x: what row j reads first. */
+static __attribute__((noinline, unused)) void cameo_tall_copied(const cameo_planes *g,
+                                                                const float *x, const float *w,
+                                                                int64_t j, int64_t n, int64_t k,
+                                                                cameo_plane *p)
+{
+    const cameo_conv *c = g->sizes;
+    const cameo_ends ends = cameo_plane_ends(p);
+    const int64_t plane = c->taps[1] * c->taps[2];
+    cameo_tall t;
+    t.columns = c->taps[2];
+    t.stride = 1;
+    t.up = g->width;
+    for (int64_t b = 0; b < t.columns; b++) {
+        t.places[b] = k + g->places[b];
+        t.masks[b] = ~(cameo_mask){0};
+    }
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = cameo_tall_begin(&t, i, n);
+        for (int64_t a = 0; a < c->taps[0]; a++)
+            cameo_tall_plane(&t, c, x + g->places[a * plane], w + a * plane, INT64_MAX,
+                             i * c->stride[1], some, 0);
+        for (int64_t r = 0; r < some; r++)
+            cameo_plane_store(&ends, (j + i + r) * p->columns + k, t.sums[r]);
+    }
+}
+
+static __attribute__((unused)) const cameo_other_windows cameo_tall_windows = {
+    .own = cameo_tall_own,
+    .copied = cameo_tall_copied,
+};
+
+#endif
