@@ -152,6 +152,25 @@ static inline __attribute__((unused)) void cameo_conv_rows(const float *x, const
     }
 }
 
+/* The same of rows whose phases are to be sorted out, or whose elements lie apart: as vectors, but
+ * for the last rows, where a vector would be written past `limit`. */
+static inline __attribute__((unused)) void cameo_conv_sorted(const cameo_conv *g, const float *x,
+                                                             const float *begin, const float *end,
+                                                             int64_t rows, int64_t length,
+                                                             float *to, const float *limit)
+{
+    const int64_t step = g->step[1], ahead = CAMEO_CONV_ROWS_AHEAD * step, pad = g->pad[2];
+    const int both = g->stride[2] == 2 && g->step[2] == 1;
+    const int halves = both || (g->stride[2] == 1 && g->step[2] == 2);
+    const int64_t width = length * g->stride[2], in = both ? g->in[2] : 2 * g->in[2] - 1;
+    const int64_t behind = length < CAMEO_LANES ? CAMEO_LANES - length : 0; /* a row's vector */
+    int64_t j = 0;
+    for (; j < rows && halves && width + behind <= limit - to; j++, x += step, to += width)
+        cameo_conv_halves(x, begin, end, in, both ? pad : 2 * pad, length, both, ahead, to);
+    for (; j < rows; j++, x += step, to += width)
+        cameo_conv_row(x, g->step[2], g->in[2], pad, g->stride[2], length, to);
+}
+
 /* Elements along each dim that windows reach. */
 static inline __attribute__((unused)) int64_t cameo_conv_reach(const cameo_conv *g, int d)
 {
@@ -175,21 +194,10 @@ static inline __attribute__((unused)) void cameo_conv_plane(const cameo_conv *g,
     to += (first - from) * width;
     const int64_t low = g->pad[2], left = length - low;
     const int64_t count = g->in[2] < left ? g->in[2] : left;
-    const int whole = length >= CAMEO_LANES || (last - first) * width + CAMEO_LANES <= limit - to;
     if (g->stride[2] == 1 && g->step[2] == 1 && low >= 0 && count > 0)
         cameo_conv_rows(x, end, g->step[1], last - first, low, count, width, to, limit);
-    else if (g->stride[2] == 2 && g->step[2] == 1 && whole)
-        for (int64_t j = 0; j < last - first; j++)
-            cameo_conv_halves(x + j * g->step[1], begin, end, g->in[2], low, length, 1,
-                              CAMEO_CONV_ROWS_AHEAD * g->step[1], to + j * width);
-    else if (g->stride[2] == 1 && g->step[2] == 2 && whole)
-        for (int64_t j = 0; j < last - first; j++)
-            cameo_conv_halves(x + j * g->step[1], begin, end, 2 * g->in[2] - 1, 2 * low, length, 0,
-                              CAMEO_CONV_ROWS_AHEAD * g->step[1], to + j * width);
     else
-        for (int64_t j = 0; j < last - first; j++)
-            cameo_conv_row(x + j * g->step[1], g->step[2], g->in[2], g->pad[2], g->stride[2],
-                           length, to + j * width);
+        cameo_conv_sorted(g, x, begin, end, last - first, length, to, limit);
     to += (last - first) * width;
     cameo_conv_border(to, (until - last) * width, limit);
 }
