@@ -599,7 +599,7 @@ void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report)
     x.f.unknown = FUSE_UNKNOWN;
     report->kernels_before = mod->nkernels;
     report->work_before = module_work(mod, FUSE_UNKNOWN);
-    fuse_fold(&x.f);
+    fuse_known(&x.f);
     hoist_reductions(&x.f);
     x.places = places_new(&x.f);
     uint32_t n = x.places->all.len, place = 1;
@@ -611,6 +611,7 @@ void fuse_module(Module *mod, const FuseTarget *target, FuseReport *report)
             visit(&x, i);
     for (uint32_t i = n - 1; i > 0; i--)
         visit(&x, i);
+    fuse_copies(x.places);
     mod->nkernels = 0;
     mod->steps = sweep(&x, mod->steps, &place);
     report->kernels_after = mod->nkernels;

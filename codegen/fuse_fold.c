@@ -42,39 +42,66 @@ static const Expr *known_element(Fuse *f, const Expr *e)
     return bytes ? expr_const(f->mod, e->dtype, element(e, bytes, place)) : NULL;
 }
 
+// What a load reads along each dim of a weight: `size` elements `stride` apart, each `step` more
+// than the one before it; one, at a place that is known, or all of the dim.
+typedef struct Ramp {
+    int64_t size[MOST_RANK], stride[MOST_RANK], step[MOST_RANK];
+    int64_t begin, first, count; // where the first one lies, what it is, and how many there are
+} Ramp;
+
+static bool ramp_sizes(const Expr *e, const int64_t *dims, Ramp *r)
+{
+    int64_t stride = 1, at;
+    r->begin = 0;
+    r->count = 1;
+    for (uint32_t i = e->rank; i-- > 0; stride *= dims[i]) {
+        const bool known = poly_is_const(e->at[i], &at);
+        if (known && (at < 0 || at >= dims[i]))
+            return false;
+        r->begin += known ? at * stride : 0;
+        r->size[i] = known ? 1 : dims[i];
+        r->stride[i] = stride;
+        if (__builtin_mul_overflow(r->count, r->size[i], &r->count) || r->count > LONGEST_RAMP)
+            return false;
+    }
+    return true;
+}
+
+static bool ramp_steps(const Expr *e, const void *bytes, Ramp *r)
+{
+    r->first = element(e, bytes, r->begin).i;
+    for (uint32_t i = 0; i < e->rank; i++) {
+        r->step[i] = r->size[i] > 1 ? element(e, bytes, r->begin + r->stride[i]).i : r->first;
+        if (__builtin_sub_overflow(r->step[i], r->first, &r->step[i]) ||
+            r->step[i] > LONGEST_RAMP || r->step[i] < -LONGEST_RAMP)
+            return false;
+    }
+    for (int64_t n = 0; n < r->count; n++) {
+        int64_t rest = n, want = r->first, at = r->begin;
+        for (uint32_t i = e->rank; i-- > 0; rest /= r->size[i]) {
+            want += rest % r->size[i] * r->step[i];
+            at += rest % r->size[i] * r->stride[i];
+        }
+        if (element(e, bytes, at).i != want)
+            return false;
+    }
+    return true;
+}
+
 // An integer weight whose elements are a linear function of their place is an index (0, 1, 2 ...).
 static const Expr *ramp(Fuse *f, const Expr *e, const ExprMap *map)
 {
-    int64_t dims[MOST_RANK], step[MOST_RANK], stride = 1, count = 1;
+    int64_t dims[MOST_RANK];
+    Ramp r;
     if ((e->dtype != DT_I32 && e->dtype != DT_I64) || e->kind != EX_LOAD || e->rank == 0)
         return NULL;
     const void *bytes = weight_of(f, e, dims);
-    for (uint32_t i = 0; bytes && i < e->rank; i++)
-        if (__builtin_mul_overflow(count, dims[i], &count) || count > LONGEST_RAMP)
-            return NULL;
-    if (!bytes)
+    if (!bytes || !ramp_sizes(e, dims, &r) || !ramp_steps(e, bytes, &r))
         return NULL;
-    int64_t first = element(e, bytes, 0).i;
-    for (uint32_t i = e->rank; i > 0; i--) {
-        step[i - 1] = dims[i - 1] > 1 ? element(e, bytes, stride).i : first;
-        if (__builtin_sub_overflow(step[i - 1], first, &step[i - 1]) ||
-            step[i - 1] > LONGEST_RAMP || step[i - 1] < -LONGEST_RAMP)
-            return NULL;
-        stride *= dims[i - 1];
-    }
-    for (int64_t n = 0; n < count; n++) {
-        int64_t rest = n, want = first;
-        for (uint32_t i = e->rank; i > 0; i--) {
-            want += rest % dims[i - 1] * step[i - 1];
-            rest /= dims[i - 1];
-        }
-        if (element(e, bytes, n).i != want)
-            return NULL;
-    }
     Polys *polys = f->mod->polys;
-    Index sum = poly_const(polys, first);
+    Index sum = poly_const(polys, r.first);
     for (uint32_t i = 0; i < e->rank; i++)
-        sum = poly_add(polys, sum, poly_scale(polys, index_map(f->mod, e->at[i], map), step[i]));
+        sum = poly_add(polys, sum, poly_scale(polys, index_map(f->mod, e->at[i], map), r.step[i]));
     return poly_is_overflow(sum) ? NULL
                                  : expr_cast(f->mod, e->dtype, expr_index(f->mod, sum), true);
 }
@@ -93,32 +120,9 @@ static const Expr *square(Fuse *f, const Expr *e, const ExprMap *map)
     return expr_binary(f->mod, B_MUL, x, x);
 }
 
-typedef struct Fold {
-    Fuse *f;
-    ExprMap map;
-} Fold;
-
-static const Expr *fold(void *context, const Expr *e)
+const Expr *fuse_folded(Fuse *f, const Expr *e, const ExprMap *map)
 {
-    Fold *x = context;
-    const Expr *known = known_element(x->f, e);
-    known = known ? known : ramp(x->f, e, &x->map);
-    return known ? known : square(x->f, e, &x->map);
-}
-
-static void fold_steps(Fold *x, Step *s)
-{
-    for (; s; s = s->next) {
-        if (s->kernel)
-            s->kernel->body = stmts_map(x->f, s->kernel->body, &x->map);
-        fold_steps(x, s->body);
-        fold_steps(x, s->other);
-    }
-}
-
-void fuse_fold(Fuse *f)
-{
-    Fold x = {.f = f};
-    x.map = (ExprMap){&x, fold, NULL};
-    fold_steps(&x, f->mod->steps);
+    const Expr *known = known_element(f, e);
+    known = known ? known : ramp(f, e, map);
+    return known ? known : square(f, e, map);
 }

@@ -68,8 +68,12 @@ bool kernel_multiplies(Fuse *f, const Stmt *body, BufferId b);
 // The position of an element.
 Index fuse_linear(Fuse *f, BufferId b, const Index *at);
 
-// What is known of weights becomes constants and indices in all kernels (codegen/fuse_fold.c).
-void fuse_fold(Fuse *f);
+// What e is, where it reads what is known of weights, or is a square (codegen/fuse_fold.c); NULL:
+// it stays. Its operands are mapped.
+const Expr *fuse_folded(Fuse *f, const Expr *e, const ExprMap *map);
+// What is so known becomes constants and indices in all kernels, and integers that kernels compute
+// of places are computed where they are read (codegen/fuse_known.c).
+void fuse_known(Fuse *f);
 
 // ---- look-ups (codegen/fuse_lookup.c)
 bool is_condition(const Expr *e); // integers are equal

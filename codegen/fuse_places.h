@@ -70,6 +70,10 @@ uint32_t place_turned(Places *x, BufferId b);
 // loop can be cut where a part ends?
 bool fuse_reads_straight(Fuse *f, const Stmt *body, BufferId b, uint32_t axis);
 
+// Drops kernels that only copy a buffer which nobody reads afterwards (codegen/fuse_copies.c). Work
+// of places is taken anew.
+void fuse_copies(Places *x);
+
 // What is printed of a kernel's body: its loops split, its rows shared where the target can.
 Stmt *fuse_scheduled(Fuse *f, Stmt *body);
 

@@ -489,6 +489,26 @@ static Index reduce_common(Polys *p, Index r, Index b)
     return poly_floordiv(p, x, poly_const(p, k / g));
 }
 
+// Is r = k*q + rest with 0 <= rest < k where coefficients beyond k are divided too (rows of 129 cut
+// into rows of 128: 129*i + j, i + j below 128)?
+static bool divide_coefficients(Polys *p, Index r, Index b, Index *q, Index *rest)
+{
+    int64_t k;
+    if (!poly_is_const(b, &k) || k <= 0)
+        return false;
+    *q = poly_const(p, 0);
+    for (uint32_t i = 0; i < r->nterms; i++) {
+        Term t = r->terms[i];
+        t.coeff = t.natoms ? floor_divide(t.coeff, k) : 0;
+        if (t.coeff && t.coeff != INT64_MIN)
+            *q = scaled_sum(p, *q, intern(p, &t, 1), 1);
+    }
+    if ((*q)->nterms == 0)
+        return false;
+    *rest = scaled_sum(p, r, *q, -k);
+    return *rest != p->overflow && poly_nonnegative(p, *rest) && poly_less(p, *rest, b);
+}
+
 Index poly_floordiv(Polys *p, Index a, Index b)
 {
     if (a == p->overflow || b == p->overflow)
@@ -503,6 +523,9 @@ Index poly_floordiv(Polys *p, Index a, Index b)
         return q;
     if (poly_equals(r, -1)) // b >= 1 wherever this is evaluated
         return poly_add_const(p, q, -1);
+    Index more, rest;
+    if (divide_coefficients(p, r, b, &more, &rest))
+        return poly_add(p, q, more);
     Index reduced = reduce_common(p, r, b);
     if (reduced)
         return poly_add(p, q, reduced);
@@ -523,10 +546,12 @@ Index poly_mod(Polys *p, Index a, Index b)
         return p->overflow;
     if (poly_equals(b, 1) || b->nterms == 0)
         return poly_const(p, 0);
-    Index q, r;
+    Index q, r, rest;
     divide(p, a, b, &q, &r);
     if (r->nterms == 0 || (poly_nonnegative(p, r) && poly_less(p, r, b)))
         return r;
+    if (divide_coefficients(p, r, b, &q, &rest))
+        return rest;
     return of_atom(p, (Atom){.kind = ATOM_MOD, .a = r, .b = b});
 }
 
@@ -735,50 +760,4 @@ Index poly_map(Polys *p, Index a, Index (*map)(void *context, const Atom *atom),
         sum = poly_add(p, sum, product);
     }
     return sum;
-}
-
-bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *context)
-{
-    for (uint32_t i = 0; i < a->nterms; i++)
-        for (uint32_t k = 0; k < a->terms[i].natoms; k++) {
-            const Atom *x = a->terms[i].atoms[k];
-            if (test(context, x))
-                return true;
-            bool pair = x->kind >= ATOM_FLOORDIV && x->kind <= ATOM_MAX;
-            if (pair && (poly_any(x->a, test, context) || poly_any(x->b, test, context)))
-                return true;
-        }
-    return false;
-}
-
-static bool is_variable(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
-}
-
-bool poly_varies(Index a)
-{
-    return poly_any(a, is_variable, NULL);
-}
-
-static bool is_data(void *context, const Atom *a)
-{
-    (void)context;
-    return a->kind == ATOM_EXPR;
-}
-
-bool poly_reads_data(Index a)
-{
-    return poly_any(a, is_data, NULL);
-}
-
-static bool is_loop_of(void *context, const Atom *a)
-{
-    return a->kind == ATOM_LOOP && a->var == *(const LoopId *)context;
-}
-
-bool poly_has_loop(Index a, LoopId v)
-{
-    return poly_any(a, is_loop_of, &v);
 }

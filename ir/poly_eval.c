@@ -1,4 +1,4 @@
-// What a polynomial is for given values, and as people read it.
+// What stands in a polynomial, what it is for given values, and as people read it.
 
 #include "ir/poly.h"
 
@@ -84,4 +84,50 @@ void poly_print(const Polys *p, Index a, Buf *out)
             print_atom(p, t->atoms[k], out);
         }
     }
+}
+
+bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *context)
+{
+    for (uint32_t i = 0; i < a->nterms; i++)
+        for (uint32_t k = 0; k < a->terms[i].natoms; k++) {
+            const Atom *x = a->terms[i].atoms[k];
+            if (test(context, x))
+                return true;
+            bool pair = x->kind >= ATOM_FLOORDIV && x->kind <= ATOM_MAX;
+            if (pair && (poly_any(x->a, test, context) || poly_any(x->b, test, context)))
+                return true;
+        }
+    return false;
+}
+
+static bool is_variable(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
+}
+
+bool poly_varies(Index a)
+{
+    return poly_any(a, is_variable, NULL);
+}
+
+static bool is_data(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_EXPR;
+}
+
+bool poly_reads_data(Index a)
+{
+    return poly_any(a, is_data, NULL);
+}
+
+static bool is_loop_of(void *context, const Atom *a)
+{
+    return a->kind == ATOM_LOOP && a->var == *(const LoopId *)context;
+}
+
+bool poly_has_loop(Index a, LoopId v)
+{
+    return poly_any(a, is_loop_of, &v);
 }

@@ -42,6 +42,13 @@ static void reshape_round_trip_vanishes(void **state)
     Index line = poly_add(p, poly_mul(p, i, w), j);
     assert_ptr_equal(poly_floordiv(p, line, w), i);
     assert_ptr_equal(poly_mod(p, line, w), j);
+    Index few = poly_loop(p, loop_new(p, poly_const(p, 5)));
+    Index next = poly_loop(p, loop_new(p, poly_const(p, 6)));
+    Index skewed = poly_add(p, poly_scale(p, few, 11), next), ten = poly_const(p, 10);
+    assert_ptr_equal(poly_floordiv(p, skewed, ten), few);
+    assert_ptr_equal(poly_mod(p, skewed, ten), poly_add(p, few, next));
+    skewed = poly_add_const(p, skewed, 1); // 5 + 4 + 1 may be 10
+    assert_ptr_not_equal(poly_floordiv(p, skewed, ten), few);
     Index k = poly_loop(p, loop_new(p, poly_mul(p, h, w)));
     Index back = poly_add(p, poly_mul(p, poly_floordiv(p, k, w), w), poly_mod(p, k, w));
     assert_ptr_equal(back, k);
