@@ -509,6 +509,38 @@ static bool divide_coefficients(Polys *p, Index r, Index b, Index *q, Index *res
     return *rest != p->overflow && poly_nonnegative(p, *rest) && poly_less(p, *rest, b);
 }
 
+// r = a*x + rest with 0 <= rest < a, where b = a*k: r div b is x div k, and r mod b the rest and
+// a * (x mod k). As channels of an open length are cut into groups: (L*c + i) div (32*L). False: b
+// has no such factor a.
+static bool divide_factor(Polys *p, Index r, Index b, Index *quotient, Index *rest)
+{
+    if (b->nterms != 1 || b->terms[0].natoms == 0)
+        return false;
+    const Term *whole = b->terms;
+    for (uint32_t j = whole->coeff == 1; j <= whole->natoms; j++) {
+        const Atom **atoms = NEWS(p->arena, const Atom *, whole->natoms);
+        Term left = {1, 0, atoms}, out = {whole->coeff, j > 0, whole->atoms + j - (j > 0)};
+        for (uint32_t i = 0; i < whole->natoms; i++)
+            if (i + 1 != j)
+                atoms[left.natoms++] = whole->atoms[i];
+        if (left.natoms == 0)
+            continue;
+        Index a = intern(p, &left, 1), k = intern(p, &out, 1), x = poly_const(p, 0);
+        for (uint32_t i = 0; i < r->nterms; i++) {
+            Index part = divide_term(p, &r->terms[i], a->terms);
+            x = part ? scaled_sum(p, x, part, 1) : x;
+        }
+        *rest = scaled_sum(p, r, poly_mul(p, a, x), -1);
+        if (x->nterms == 0 || *rest == p->overflow || !poly_nonnegative(p, *rest) ||
+            !poly_less(p, *rest, a))
+            continue;
+        *quotient = poly_floordiv(p, x, k);
+        *rest = poly_add(p, *rest, poly_mul(p, a, poly_mod(p, x, k)));
+        return true;
+    }
+    return false;
+}
+
 Index poly_floordiv(Polys *p, Index a, Index b)
 {
     if (a == p->overflow || b == p->overflow)
@@ -524,7 +556,7 @@ Index poly_floordiv(Polys *p, Index a, Index b)
     if (poly_equals(r, -1)) // b >= 1 wherever this is evaluated
         return poly_add_const(p, q, -1);
     Index more, rest;
-    if (divide_coefficients(p, r, b, &more, &rest))
+    if (divide_coefficients(p, r, b, &more, &rest) || divide_factor(p, r, b, &more, &rest))
         return poly_add(p, q, more);
     Index reduced = reduce_common(p, r, b);
     if (reduced)
@@ -550,7 +582,7 @@ Index poly_mod(Polys *p, Index a, Index b)
     divide(p, a, b, &q, &r);
     if (r->nterms == 0 || (poly_nonnegative(p, r) && poly_less(p, r, b)))
         return r;
-    if (divide_coefficients(p, r, b, &q, &rest))
+    if (divide_coefficients(p, r, b, &q, &rest) || divide_factor(p, r, b, &q, &rest))
         return rest;
     return of_atom(p, (Atom){.kind = ATOM_MOD, .a = r, .b = b});
 }

@@ -49,6 +49,15 @@ static void reshape_round_trip_vanishes(void **state)
     assert_ptr_equal(poly_mod(p, skewed, ten), poly_add(p, few, next));
     skewed = poly_add_const(p, skewed, 1); // 5 + 4 + 1 may be 10
     assert_ptr_not_equal(poly_floordiv(p, skewed, ten), few);
+    // Channels of an open length, cut into groups of 32; and lines of h rows.
+    Index channel = poly_loop(p, loop_new(p, poly_const(p, 256))), group = poly_const(p, 32);
+    Index at = poly_add(p, poly_mul(p, channel, w), j), size = poly_mul(p, group, w);
+    assert_ptr_equal(poly_floordiv(p, at, size), poly_floordiv(p, channel, group));
+    assert_ptr_equal(poly_mod(p, at, size),
+                     poly_add(p, poly_mul(p, poly_mod(p, channel, group), w), j));
+    assert_ptr_equal(poly_floordiv(p, at, poly_mul(p, h, w)), poly_floordiv(p, channel, h));
+    assert_ptr_not_equal(poly_floordiv(p, poly_add(p, at, j), size),
+                         poly_floordiv(p, channel, group));
     Index k = poly_loop(p, loop_new(p, poly_mul(p, h, w)));
     Index back = poly_add(p, poly_mul(p, poly_floordiv(p, k, w), w), poly_mod(p, k, w));
     assert_ptr_equal(back, k);
