@@ -1,7 +1,10 @@
 // MatMulNBits: A times the transpose of B [N, K], whose elements of 2, 4 or 8 bits lie in blocks
-// along K, each block with a scale and a zero point of its own.
+// along K, each block with a scale and a zero point of its own. GatherBlockQuantized: rows of such
+// numbers, as embeddings are.
 
 #include "ir/ops/microsoft.h"
+
+#include <string.h>
 
 typedef struct Blocks {
     int64_t n, k, size, bits, per_row; // per_row: blocks of one row of B
@@ -139,7 +142,117 @@ static void lower_nbits(Lower *l)
     kernel_end(l);
 }
 
+// ---- GatherBlockQuantized
+
+typedef struct Picked {
+    uint32_t gather, quantize; // axes of the data
+    int64_t size, each;        // values that have one scale; numbers in an element of uint8
+} Picked;
+
+// false with *fault naming the attribute that does not fit.
+static bool picked_of(const Node *n, DType t, int64_t rank, Picked *p, const char **fault)
+{
+    const int64_t gather = node_int(n, "gather_axis", 0),
+                  quantize = node_int(n, "quantize_axis", 1), bits = node_int(n, "bits", 4),
+                  size = node_int(n, "block_size", 128);
+    const bool bytes = t == DT_U8;
+    *p = (Picked){(uint32_t)(gather < 0 ? gather + rank : gather),
+                  (uint32_t)(quantize < 0 ? quantize + rank : quantize), size,
+                  bytes && bits > 0 && bits <= 8 ? 8 / bits : 1};
+    *fault = p->gather >= rank || (bytes && p->gather != 0) ? "gather_axis"
+             : p->quantize >= rank || p->quantize == p->gather || (bytes && p->quantize + 1 != rank)
+                 ? "quantize_axis"
+             : size < 16 || size > 1 << 20 || (size & (size - 1)) ? "block_size"
+             : bytes     ? (bits != 2 && bits != 4 && bits != 8 ? "bits" : NULL)
+             : bits != 4 ? "bits"
+                         : NULL;
+    return !*fault;
+}
+
+static void infer_picked(Infer *s)
+{
+    const Value *x = infer_in(s, 0), *i = infer_in(s, 1), *points = infer_in(s, 3);
+    Polys *polys = s->polys;
+    Index dims[2 * MAX_RANK] = {0}, scales[MAX_RANK] = {0};
+    uint32_t n = 0;
+    Picked p;
+    const char *fault;
+    if (!x || !i || x->rank < 1 || i->rank < 0 || x->rank + i->rank - 1 > MAX_RANK)
+        return;
+    if (!picked_of(s->n, x->dtype, x->rank, &p, &fault)) {
+        infer_error(s, "attribute %s does not fit", fault);
+        return;
+    }
+    for (uint32_t k = 0; k < (uint32_t)x->rank; k++) {
+        const Index all = k == p.quantize ? poly_scale(polys, x->dims[k], p.each) : x->dims[k];
+        scales[k] = k == p.quantize ? poly_ceildiv(polys, all, poly_const(polys, p.size)) : all;
+        for (int32_t j = 0; k == p.gather && j < i->rank; j++)
+            dims[n++] = i->dims[j];
+        if (k != p.gather)
+            dims[n++] = all;
+    }
+    infer_shape(s, 0, n, dims);
+    infer_fits(s, 2, (uint32_t)x->rank, scales);
+    if (points)
+        scales[p.quantize] = poly_ceildiv(polys, scales[p.quantize], poly_const(polys, p.each));
+    infer_fits(s, 3, (uint32_t)x->rank, scales);
+}
+
+// What the indices pick of an input along the axis.
+static Tensor picked(Lower *l, uint32_t in, const Picked *p)
+{
+    Tensor x = input(l, in), i = input(l, 1);
+    Index dims[MAX_RANK] = {0};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < x.rank; k++)
+        if (k == p->gather)
+            for (uint32_t j = 0; j < i.rank; j++)
+                dims[n++] = i.dims[j];
+        else
+            dims[n++] = x.dims[k];
+    Tensor y = temp(l, "picked", x.dtype, n, dims);
+    Attr axis = attr_int("axis", p->gather);
+    lower_part(l, &(Part){.op = "Gather", .in = {x, i}, .out = {y}, .attrs = &axis, .nattrs = 1});
+    return y;
+}
+
+static void lower_picked(Lower *l)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Picked p;
+    const char *fault;
+    if (!picked_of(l->n, x.dtype, x.rank, &p, &fault)) {
+        not_supported(l, "GatherBlockQuantized with this %s", fault);
+        return;
+    }
+    Tensor q = picked(l, 0, &p), scales = picked(l, 2, &p), points = {0};
+    if (has_input(l, 3))
+        points = picked(l, 3, &p);
+    const Blocks b = {.bits = 8 / p.each};
+    const uint32_t along = p.quantize > p.gather ? p.quantize + input(l, 1).rank - 1 : p.quantize;
+    const DType t = accumulator(y.dtype);
+    Index o[MAX_RANK] = {0}, at[MAX_RANK];
+    kernel(l, "dequantize_picked");
+    par_all(l, y, o);
+    memcpy(at, o, sizeof at);
+    const Index each = ix(l, p.each), block = ix_div(l, o[along], ix(l, p.size));
+    at[along] = ix_div(l, o[along], each);
+    const Expr *code = load(l, q, at);
+    code = cast(l, t, p.each > 1 ? unpacked(l, &b, code, o[along]) : code);
+    at[along] = block;
+    const Expr *s = cast(l, t, load(l, scales, at));
+    const Expr *z = num(l, t, x.dtype == DT_U8 ? (double)(1 << (b.bits - 1)) : 0);
+    if (points.buffer) {
+        at[along] = ix_div(l, block, each);
+        z = load(l, points, at);
+        z = cast(l, t, p.each > 1 ? unpacked(l, &b, z, block) : z);
+    }
+    store(l, y, o, cast(l, y.dtype, mul(l, sub(l, code, z), s)));
+    kernel_end(l);
+}
+
 const OpDef ops_ms_nbits[] = {
+    {"GatherBlockQuantized", 1, infer_picked, lower_picked, {NULL}, MS},
     {"MatMulNBits", 1, infer_nbits, lower_nbits, {NULL}, MS},
     {0},
 };

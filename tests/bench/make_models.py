@@ -13,6 +13,8 @@
                                          activations calibrated on the data set, int8 weights with a scale a channel
     bert_int8, gpt2_token_int8           the same tool, dynamic: int8 weights, activations quantised in each run
 
+    llama_q4, ...                        language.py: only where they are named, or small
+
 The architectures are those of the papers; weights come from a fixed seed and are scaled so that activations stay near
 one. Expected outputs are ONNX Runtime's without optimisations; of quantised models any runtime's differ by steps of the
 quantisation that fall on the other side of a rounding, 1 to 3 % of the rms. --small writes narrow and shallow ones of the same
@@ -31,6 +33,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "models"))
 import exact_bytes
+import language
 
 
 class Net:
@@ -73,13 +76,19 @@ class Net:
     def save(self, out):
         folder = out / self.name
         folder.mkdir(parents=True, exist_ok=True)
-        onnx.save(self.model(), folder / "model.onnx")
+        self.store(folder / "model.onnx")
         return self.write_data(folder)
+
+    def store(self, path):
+        onnx.save(self.model(), path)
+
+    def check(self, path):
+        onnx.checker.check_model(str(path), full_check=True)
 
     def write_data(self, folder):
         data = folder / "test_data_set_0"
         data.mkdir(exist_ok=True)
-        onnx.checker.check_model(str(folder / "model.onnx"), full_check=True)
+        self.check(folder / "model.onnx")
         for k, (name, array) in enumerate(self.feeds.items()):
             (data / f"input_{k}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
         for k, (info, value) in enumerate(zip(self.outputs, self.expected(folder))):
@@ -326,16 +335,17 @@ MODELS = {
     "bert_int8": lambda name, small: Quantised(bert(name, small), False),
     "gpt2_token_int8": lambda name, small: Quantised(gpt2_token(name, small), False),
 }
+LANGUAGE = language.models(Net)
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("out", type=pathlib.Path)
-    p.add_argument("names", nargs="*", help="of " + ", ".join(MODELS))
+    p.add_argument("names", nargs="*", help="of " + ", ".join(MODELS | LANGUAGE))
     p.add_argument("--small", action="store_true")
     options = p.parse_args()
-    for name in options.names or MODELS:
-        net = MODELS[name](name + ("_small" if options.small else ""), options.small)
+    for name in options.names or [*MODELS, *(language.FOR_TESTS if options.small else [])]:
+        net = (MODELS | LANGUAGE)[name](name + ("_small" if options.small else ""), options.small)
         size = net.save(options.out)
         print(f"{net.name}: {len(net.nodes)} nodes, {size / 1e6:.1f} MB", flush=True)
 

@@ -30,7 +30,7 @@ BYTES = 3 << 30
 DOMAINS = ["", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"]
 # Those of com.microsoft that have rows; the rest is refused by name.
 MICROSOFT = """Attention BiasGelu DequantizeLinear DynamicQuantizeLSTM DynamicQuantizeMatMul EmbedLayerNormalization FastGelu
-    FusedConv FusedGemm FusedMatMul Gelu GroupQueryAttention MatMulIntegerToFloat MatMulNBits MultiHeadAttention NhwcMaxPool
+    FusedConv FusedGemm FusedMatMul GatherBlockQuantized Gelu GroupQueryAttention MatMulIntegerToFloat MatMulNBits MultiHeadAttention NhwcMaxPool
     QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearSigmoid
     QLinearSoftmax QLinearWhere QuantizeLinear QuickGelu RotaryEmbedding SimplifiedLayerNormalization SkipLayerNormalization
     SkipSimplifiedLayerNormalization TransposeMatMul Trilu""".split()

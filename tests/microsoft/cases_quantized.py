@@ -1,6 +1,7 @@
 """Operators of com.microsoft on quantised tensors."""
 import itertools
 
+import ml_dtypes
 import numpy as np
 
 from suite import generator, integers, normal
@@ -164,6 +165,32 @@ def nbits(s):
            attrs={"N": 10, "K": 64, "block_size": 32, "bits": 4}, weights=("B", "scales", "g_idx"), rtol=1e-3, atol=1e-4)
 
 
+def picked(s):
+    """Rows of blocks, as embeddings of few bits are."""
+    for bits, points, half in itertools.product((2, 4, 8), (0, 1), (0, 1)):
+        name = f"gather_{bits}bits_{points}{half}"
+        r = generator(name)
+        given = dict(blocks(r, 11, 80, 16, bits, "packed" if points else "none"))
+        scales = given["scales"].astype(np.float16 if half else np.float32)
+        s.node(name, "GatherBlockQuantized",
+               [("data", given["B"].reshape(11, -1)), ("indices", integers(r, -11, 11, (2, 3), np.int64)), ("scales", scales),
+                ("zero_points", given["points"])],
+               attrs={"bits": bits, "block_size": 16, "gather_axis": 0, "quantize_axis": -1},
+               weights=("data", "scales", "zero_points"), dynamic=bits == 4)
+    for dtype, axes in itertools.product((ml_dtypes.int4, ml_dtypes.uint4), ((1, 2), (2, 0), (0, 1))):
+        low, high = (-8, 8) if dtype == ml_dtypes.int4 else (0, 16)
+        name = f"gather_{np.dtype(dtype).name}_{axes[0]}{axes[1]}"
+        r = generator(name)
+        shape = [5, 7, 6]
+        shape[axes[1]] = 40
+        of_blocks = [3 if i == axes[1] else n for i, n in enumerate(shape)]
+        codes = lambda dims: integers(r, low, high, dims, np.int8).astype(dtype)  # noqa: E731, B023
+        s.node(name, "GatherBlockQuantized",
+               [("data", codes(shape)), ("indices", integers(r, 0, 5, (4,), np.int32)),
+                ("scales", r.uniform(0.02, 0.1, of_blocks).astype(np.float32)), ("points", codes(of_blocks))],
+               attrs={"block_size": 16, "gather_axis": axes[0], "quantize_axis": axes[1]}, weights=("data", "scales", "points"))
+
+
 def recurrent(s):
     steps, batch, width, hidden = 5, 2, 6, 4
     for way, dtype, columns, more in itertools.product(("forward", "reverse", "bidirectional"), (np.int8, np.uint8),
@@ -208,5 +235,5 @@ def linear(s):
 
 
 def write(s):
-    for part in (elementwise, concats, pools, products, nbits, recurrent, linear):
+    for part in (elementwise, concats, pools, products, nbits, picked, recurrent, linear):
         part(s)
