@@ -6,7 +6,7 @@
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/chain.h"
 #include "codegen/cpu/half_product.h"
-#include "codegen/cpu/narrow.h"
+#include "codegen/cpu/narrow_bytes.h"
 #include "codegen/cpu/pixel_byte_windows.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/pixel_windows.h"
@@ -171,6 +171,8 @@ static uint32_t list_parts(const Wants *w, const char **parts)
         parts[n++] = "cameo_split.h";
     if (w->narrow)
         parts[n++] = "cameo_narrow.h";
+    if (w->narrow & (NARROW_BYTES_4 | NARROW_BYTES_8))
+        parts[n++] = "cameo_narrow_bytes.h";
     if (w->registers || w->products || w->windows || w->pixels || w->planes)
         parts[n++] = "cameo_amx.h";
     if (w->pixels || w->planes)

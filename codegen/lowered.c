@@ -2,6 +2,7 @@
 #include "base/map.h"
 #include "codegen/cpu/byte_product.h"
 #include "codegen/cpu/half_product.h"
+#include "codegen/cpu/narrow_bytes.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpus.h"
 
@@ -39,7 +40,8 @@ static uint32_t group(Build *b, Lowered *all)
 static bool multiplies_words(const Module *mod)
 {
     return pixel_convs_kinds(mod->steps) || half_registers_any(mod->steps) ||
-           byte_products_any(mod->steps, false) || byte_products_any(mod->steps, true);
+           narrow_bytes_any(mod->steps) || byte_products_any(mod->steps, false) ||
+           byte_products_any(mod->steps, true);
 }
 
 // Do the processors stay in the build, where what they add is the multiplication of words?

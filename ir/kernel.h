@@ -157,6 +157,8 @@ typedef struct Buffer {
     uint32_t port;          // INPUT, OUTPUT: its number among the program's
     BufferId in_place;      // TEMP: it lies where this one does; 0: in a place of its own
     DeviceId device;
+    int64_t coarse; // of a factor of products: so many values of k of the other factor may be bytes
+                    // with a scale of their own, where that is quicker; 0: floats only
 } Buffer;
 
 // What a step may ask of objects (ir/intrinsics.def): a function cameo_NAME of a file of runtime/,

@@ -7,6 +7,7 @@
 // Units are whole tiles, so that sums are added up in the same order whoever does it.
 
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/narrow_bytes.h"
 #include "codegen/cpu/tiles.h"
 #include "codegen/cpu/wide.h"
 #include "codegen/parts.h"
@@ -114,9 +115,12 @@ static void print_pack(Printer *p, const Override *o)
                    print_index_bare(p, o->columns));
         a = str_printf(p->arena, "%s + r.m0 * %s", a, print_index(p, o->am)).at;
     }
-    print_line(p, "cameo_%s_pack_all(%s, %s, %s, %s, %s, from, to, b%u);", name,
-               chunks ? "r.m1 - r.m0" : rows, print_index_bare(p, depth), a, am,
-               print_index_bare(p, o->ak), o->block);
+    if (o->narrow && o->narrow->bytes)
+        narrow_bytes_print_pack(p, o, chunks ? "r.m1 - r.m0" : rows, a);
+    else
+        print_line(p, "cameo_%s_pack_all(%s, %s, %s, %s, %s, from, to, b%u);", name,
+                   chunks ? "r.m1 - r.m0" : rows, print_index_bare(p, depth), a, am,
+                   print_index_bare(p, o->ak), o->block);
     access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
     override_zero(p, o, false);
     const char *units =

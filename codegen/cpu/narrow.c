@@ -11,6 +11,7 @@
 
 #include "codegen/cpu/constants.h"
 #include "codegen/cpu/gemm.h"
+#include "codegen/cpu/narrow_bytes.h"
 #include "codegen/cpu/tiles.h"
 #include "passes/known.h"
 
@@ -27,6 +28,7 @@ typedef struct Form {      // (q - z) * s
 
 typedef struct Codes {
     int64_t n, k, bn, bk, groups; // groups: of GRAIN values of k
+    int64_t most;                 // values of k that may have one scale
     uint8_t *q;                   // as the factor lies, less the sign
     float *s, *z;                 // [groups][n]
     uint8_t *seen;
@@ -260,7 +262,7 @@ static bool evaluate_buffer(Module *mod, BufferId b, Codes *c, Buf *text)
 static int64_t block_of(const Codes *c)
 {
     int64_t block = 1;
-    for (bool same = true; same && block < c->groups && block * 2 * GRAIN <= MOST_BLOCK;) {
+    for (bool same = true; same && block < c->groups && block * 2 * GRAIN <= c->most;) {
         for (int64_t g = 0; same && g + block < c->groups; g += 2 * block)
             for (int64_t n = 0; same && n < c->n; n++) {
                 const int64_t p = g * c->n + n, q = (g + block) * c->n + n;
@@ -372,8 +374,8 @@ typedef struct Packed {
 static const void **packed_before(Module *mod, BufferId b, Codes *c)
 {
     Buf text = {0};
-    buf_printf(&text, "narrow %lld %lld %lld %lld ", (long long)c->n, (long long)c->k,
-               (long long)c->bn, (long long)c->bk);
+    buf_printf(&text, "narrow %lld %lld %lld %lld %lld ", (long long)c->n, (long long)c->k,
+               (long long)c->bn, (long long)c->bk, (long long)c->most);
     const bool fits = evaluate_buffer(mod, b, c, &text);
     const void **place =
         fits ? known_named(mod->model, (Str){(const char *)text.at, text.len}) : NULL;
@@ -405,6 +407,8 @@ Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
     const Buffer *b = buffer_at(mod, o->b->buffer);
     if (b->kind != BUF_TEMP || b->dtype != DT_F32 || !read_matrix(p, o, &c))
         return NULL;
+    c.most = b->coarse ? b->coarse : MOST_BLOCK;
+    const int64_t coarse = b->coarse;
     const void **before = packed_before(mod, o->b->buffer, &c);
     if (!before)
         return NULL;
@@ -415,10 +419,12 @@ Narrow *narrow_pack(Printer *p, const Override *o, bool exact)
     if (there) {
         const int64_t words = (c.n + 15) / 16 * 16 * narrow_words(w);
         w->packed = bytes_around(mod, DT_I32, words, there->words);
+        w->bytes = narrow_bytes_fit(w, coarse);
         return w;
     }
     if (!pack(mod, o->b->buffer, &c, w))
         return NULL;
+    w->bytes = narrow_bytes_fit(w, coarse);
     Packed *kept = NEW(mod->arena, Packed);
     Str error;
     TensorData *data = (TensorData *)(uintptr_t)buffer_at(mod, w->packed)->data;
@@ -441,8 +447,7 @@ static void pack_halves(const Codes *c, const StoredU16 *from, uint32_t *to)
         const StoredU16 *at = from + n0 * c->bn;
         for (int64_t k = 0; k < c->k; k += 2, row += width, at += 2 * c->bk)
             for (int64_t n = 0; n < used; n++)
-                row[n] = at[n * c->bn] |
-                         (k + 1 < c->k ? (uint32_t)at[n * c->bn + c->bk] << 16 : 0);
+                row[n] = at[n * c->bn] | (k + 1 < c->k ? (uint32_t)at[n * c->bn + c->bk] << 16 : 0);
     }
 }
 
@@ -479,6 +484,8 @@ uint32_t narrow_kinds(const Step *s)
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         kinds |= o && o->narrow ? o->narrow->bits / 2 << o->narrow->half : 0;
+        if (o && o->narrow && o->narrow->bytes)
+            kinds |= o->narrow->bits == 4 ? NARROW_BYTES_4 : NARROW_BYTES_8;
         kinds |= o && o->half ? 8 : 0; // bfloat16
         kinds |= narrow_kinds(s->body) | narrow_kinds(s->other);
     }
@@ -496,10 +503,10 @@ static void print_call(Printer *p, const Override *o, const char *function, cons
     const Narrow *w = o->narrow;
     access_note(p->arena, &p->printed.buffers, w->packed, ACCESS_READ);
     print_line(p,
-               "%s(&cameo_narrow_%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, "
+               "%s(&cameo_narrow_%s%s, (cameo_narrow_sizes){%s, %s, %lld, %lld, "
                "%d, %d, 0},",
-               function, narrow_name(w), rows, columns, (long long)w->k, (long long)w->block,
-               w->zeros, w->exact);
+               function, w->bytes ? "bytes_" : "", narrow_name(w), rows, columns, (long long)w->k,
+               (long long)w->block, w->zeros, w->exact);
 }
 
 // The panels from a column on; NULL: all.
@@ -514,7 +521,8 @@ static const char *panels(Printer *p, const Narrow *w, const char *column)
 void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
                   const char *a, const char *column, const char *y)
 {
-    print_call(p, o, "cameo_narrow_product", rows, columns);
+    print_call(p, o, o->narrow->bytes ? "cameo_narrow_bytes_product" : "cameo_narrow_product", rows,
+               columns);
     print_line(p, "    %s, %s, %s, %s, %s, %s);", a, print_index_bare(p, o->am),
                print_index_bare(p, o->ak), panels(p, o->narrow, column), y,
                print_index_bare(p, o->ym));
@@ -524,7 +532,9 @@ void narrow_print_packed(Printer *p, const Override *o, const char *rows, const 
                          const char *column, const char *y)
 {
     access_note(p->arena, &p->printed.buffers, o->block, ACCESS_READ | ACCESS_WRITE);
-    print_call(p, o, "    cameo_narrow_columns", rows, columns);
+    print_call(p, o,
+               o->narrow->bytes ? "    cameo_narrow_bytes_columns" : "    cameo_narrow_columns",
+               rows, columns);
     print_line(p, "        b%u, %s, %s, %s);", o->block, panels(p, o->narrow, column), y,
                print_index_bare(p, o->ym));
 }

@@ -21,6 +21,7 @@ typedef struct Narrow {
     uint32_t bits; // of an element of q
     bool zeros;    // some block has a zero point beside the middle of q
     bool exact;    // (q - z) * s is rounded before it is multiplied
+    bool bytes;    // rows may be bytes too (narrow_bytes.h)
     BufferId packed;
 } Narrow;
 
@@ -38,7 +39,7 @@ void narrow_print(Printer *p, const Override *o, const char *rows, const char *c
 void narrow_print_packed(Printer *p, const Override *o, const char *rows, const char *columns,
                          const char *column, const char *y);
 // Functions for these kinds: 1 for elements of 2 bits, 2 for 4, 4 for 8, 8 for bfloat16, 16 for
-// float16. After tiles_print.
+// float16, and those of narrow_bytes.h. After tiles_print.
 void narrow_tiles_print(Buf *out, uint32_t kinds);
 // Words of a panel for each of its columns.
 int64_t narrow_words(const Narrow *w);

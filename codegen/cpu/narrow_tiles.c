@@ -5,7 +5,7 @@
 // shifts and a conversion. Sums of a block of k are multiplied by its scale at once, and zero
 // points by the sum over a, so that neither is met within a block.
 
-#include "codegen/cpu/narrow.h"
+#include "codegen/cpu/narrow_bytes.h"
 #include "codegen/cpu/tiles.h"
 
 enum { LINE = 64 }; // bytes that come from memory together
@@ -321,4 +321,5 @@ void narrow_tiles_print(Buf *out, uint32_t which)
         "} cameo_narrow;\n#endif\n\n",
         NROWS);
     print_kinds(out, which);
+    narrow_bytes_print(out, which);
 }

@@ -107,6 +107,13 @@ static Tensor dequantized(Lower *l, const Blocks *b, DType t)
     return y;
 }
 
+// By accuracy_level 4 the model lets A be rounded to bytes, a block at a time.
+static void allow_bytes(Lower *l, const Blocks *b, Tensor weights)
+{
+    if (node_int(l->n, "accuracy_level", 0) == 4)
+        buffer_at(l->module, weights.buffer)->coarse = b->size;
+}
+
 static void lower_nbits(Lower *l)
 {
     Tensor a = input(l, 0), y = output(l, 0), groups = input(l, 4), bias = input(l, 5);
@@ -123,7 +130,9 @@ static void lower_nbits(Lower *l)
     }
     if (groups.buffer)
         check(l, index_le(l, ix(l, b.k), groups.dims[0]), "MatMulNBits: g_idx is shorter than K");
-    Tensor weights = ms_permuted(l, dequantized(l, &b, accumulator(a.dtype)), swap);
+    Tensor rows = dequantized(l, &b, accumulator(a.dtype)), weights = ms_permuted(l, rows, swap);
+    allow_bytes(l, &b, rows);
+    allow_bytes(l, &b, weights);
     if (a.dtype != weights.dtype) {
         Tensor wide = ms_like(l, "wide", weights.dtype, a);
         Attr to = attr_int("to", weights.dtype);

@@ -1,0 +1,228 @@
+// Tiles of products of bytes with factors of few bits, for processors that multiply four bytes and
+// add them to 32 bits.
+//
+// Codes are unsigned there and numbers of the rows signed: what a code of 0 stands for is taken
+// from the sums before they begin. They are integers over a block of k, whose end makes them
+// floats, takes what zero points add and multiplies by both scales.
+
+#include "codegen/cpu/narrow_bytes.h"
+#include "codegen/cpu/gemm.h"
+#include "codegen/cpu/processor.h"
+
+enum { ROWS = 4, MOST_BLOCK = 256, LEAST_K = 32 };
+
+typedef struct DotTarget {
+    const char *test, *dot; // of the preprocessor; of (c, codes, numbers)
+    int lanes, vectors;
+} DotTarget;
+
+static const DotTarget targets[] = {
+    {"defined(__AVX512VNNI__)",
+     "(cameo_codes)_mm512_dpbusd_epi32((__m512i)c, (__m512i)u, (__m512i)s)", 16, 3},
+    {"defined(__AVXVNNI__) && !defined(__AVX512F__)",
+     "(cameo_codes)_mm256_dpbusd_avx_epi32((__m256i)c, (__m256i)u, (__m256i)s)", 8, 2},
+};
+enum { NTARGETS = sizeof targets / sizeof *targets };
+
+bool narrow_bytes_fit(const Narrow *w, int64_t coarse)
+{
+    return coarse && coarse <= MOST_BLOCK && w->block <= coarse && !w->exact && w->k >= LEAST_K &&
+           (w->bits == 4 || w->bits == 8);
+}
+
+bool narrow_bytes_any(const Step *s)
+{
+    return (narrow_kinds(s) & (NARROW_BYTES_4 | NARROW_BYTES_8)) != 0;
+}
+
+// ---- tiles -------------------------------------------------------------------------------------
+
+static void print_each(Buf *out, int vectors, const char *text)
+{
+    for (int r = 0; r < ROWS; r++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, text, r, v, r, v, r, v);
+}
+
+static void print_group(Buf *out, int vectors)
+{
+    buf_printf(out, "            const cameo_codes ");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%su%d = ((const cameo_codes *)b)[%d]", v ? ", " : "", v, v);
+    buf_printf(out, ";\n");
+    for (int r = 0; r < ROWS; r++) {
+        buf_printf(out, "            { const cameo_codes x = zero + a[%d];", r);
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, " d%d%d = cameo_narrow_dot(d%d%d, u%d, x);", r, v, r, v, v);
+        buf_printf(out, " }\n");
+    }
+}
+
+static void print_block(Buf *out, int vectors)
+{
+    buf_printf(out,
+               "        const float *scale = (const float *)a, *sum = scale + %d;\n"
+               "        const int32_t *begin = a + %d;\n",
+               ROWS, 2 * ROWS);
+    for (int r = 0; r < ROWS; r++) {
+        buf_printf(out, "        cameo_codes ");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, "%sd%d%d = zero + begin[%d]", v ? ", " : "", r, v, r);
+        buf_printf(out, ";\n");
+    }
+    buf_printf(
+        out,
+        "        a += %d;\n        for (int64_t t = 0; t < groups; t++, b += row, a += %d) {\n",
+        3 * ROWS, ROWS);
+    print_group(out, vectors);
+    buf_printf(out, "        }\n");
+    for (int r = 0; r < ROWS; r++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out,
+                       "        cameo_vec f%d%d = (cameo_vec)__builtin_convertvector(d%d%d, "
+                       "cameo_numbers);\n",
+                       r, v, r, v);
+    buf_printf(out, "        if (zeros) {\n");
+    for (int r = 0; r < ROWS; r++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, "            f%d%d -= sum[%d] * ((const cameo_vec *)(s + row))[%d];\n",
+                       r, v, r, v);
+    buf_printf(out, "        }\n");
+    for (int r = 0; r < ROWS; r++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, "        c%d%d += f%d%d * (scale[%d] * ((const cameo_vec *)s)[%d]);\n",
+                       r, v, r, v, r, v);
+    buf_printf(out, "        s += step;\n");
+}
+
+static void print_tile(Buf *out, const DotTarget *t, int vectors)
+{
+    const int width = vectors * t->lanes;
+    buf_printf(
+        out,
+        "static __attribute__((noinline, unused)) void cameo_narrow_bytes_%d(\n"
+        "    int64_t blocks, int64_t groups, const int32_t *restrict a,\n"
+        "    const int32_t *restrict b, const float *restrict s, int64_t row, int64_t step,\n"
+        "    int zeros, int64_t rows, int64_t width, float *restrict c, int64_t ldc)\n{\n"
+        "    const cameo_codes zero = {0};\n    const cameo_vec none = {0};\n    cameo_vec ",
+        vectors);
+    for (int r = 0; r < ROWS; r++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, "%sc%d%d = none", r + v ? ", " : "", r, v);
+    buf_printf(out, ";\n    for (; blocks > 0; blocks--) {\n");
+    print_block(out, vectors);
+    buf_printf(out, "    }\n    if (rows == %d && width == %d) {\n", ROWS, width);
+    print_each(out, vectors, "        ((cameo_vec *)(c + %d * ldc))[%d] += c%d%d;\n");
+    buf_printf(out, "        return;\n    }\n    float edge[%d];\n", ROWS * width);
+    for (int r = 0; r < ROWS; r++)
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, "    ((cameo_vec *)edge)[%d] = c%d%d;\n", r * vectors + v, r, v);
+    buf_printf(out, "    cameo_tile_edge(rows, width, edge, %d, c, ldc, 1, NULL);\n}\n\n", width);
+}
+
+// Codes as bytes without a sign, four values of k of a column in a word: of 4 bits the even ones
+// of eight, then the odd ones.
+static const char spread_4[] =
+    "        for (int64_t v = 0; v < row; v += CAMEO_LANES) {\n"
+    "            const cameo_codes x = *(const cameo_codes *)(b + v);\n"
+    "            *(cameo_codes *)(to + v) = (x & 0x0f0f0f0f) ^ 0x08080808;\n"
+    "            *(cameo_codes *)(to + row + v) = (x >> 4 & 0x0f0f0f0f) ^ 0x08080808;\n"
+    "        }\n";
+static const char spread_8[] =
+    "        for (int64_t v = 0; v < row; v += CAMEO_LANES)\n"
+    "            *(cameo_codes *)(to + v) = *(const cameo_codes *)(b + v) ^ (int32_t)0x80808080;\n";
+
+static void print_kind(Buf *out, const DotTarget *t, int bits)
+{
+    buf_printf(out,
+               "#ifndef CAMEO_NARROW_BYTES_%d\n#define CAMEO_NARROW_BYTES_%d\n"
+               "static __attribute__((noinline, unused)) void cameo_narrow_%d_spread(\n"
+               "    int64_t turns, int64_t row, const int32_t *restrict b, int32_t *restrict to)\n"
+               "{\n    for (; turns > 0; turns--, b += row, to += %d * row) {\n%s    }\n}\n\n"
+               "static __attribute__((unused)) const cameo_narrow_bytes cameo_narrow_bytes_%d = {\n"
+               "    &cameo_narrow_%d, cameo_narrow_%d_spread, {",
+               bits, bits, bits, bits == 4 ? 2 : 1, bits == 4 ? spread_4 : spread_8, bits, bits,
+               bits);
+    for (int v = 1; v <= t->vectors; v++)
+        buf_printf(out, "%scameo_narrow_bytes_%d", v > 1 ? ", " : "", v);
+    buf_printf(out, "},\n};\n#endif\n\n");
+}
+
+static void print_none(Buf *out, int bits)
+{
+    buf_printf(out,
+               "#ifndef CAMEO_NARROW_BYTES_%d\n#define CAMEO_NARROW_BYTES_%d\n"
+               "static __attribute__((unused)) const cameo_narrow_bytes cameo_narrow_bytes_%d = {\n"
+               "    &cameo_narrow_%d, NULL, {NULL},\n};\n#endif\n\n",
+               bits, bits, bits, bits);
+}
+
+static void print_kinds(Buf *out, const DotTarget *t, uint32_t kinds)
+{
+    for (int bits = 4; bits <= 8; bits += 4)
+        if (kinds & (bits == 4 ? NARROW_BYTES_4 : NARROW_BYTES_8)) {
+            if (t)
+                print_kind(out, t, bits);
+            else
+                print_none(out, bits);
+        }
+}
+
+void narrow_bytes_print(Buf *out, uint32_t kinds)
+{
+    if (!(kinds & (NARROW_BYTES_4 | NARROW_BYTES_8)))
+        return;
+    buf_printf(
+        out,
+        "/* Tiles of %d rows of bytes times codes: c[rows][width] += over blocks of k the sum of\n"
+        " * products, less the sum of the row times the zero point, times both scales. a: of each\n"
+        " * block scales, sums and what sums of products begin with, then for each four values of "
+        "k\n"
+        " * those of all rows; b: spread words, `row` of them for each four; s: scales of the "
+        "first\n"
+        " * block, then zero points if there are any; `step` numbers to those of the next. */\n"
+        "#ifndef CAMEO_NARROW_BYTES_TILES_H\n#define CAMEO_NARROW_BYTES_TILES_H\n"
+        "typedef void cameo_narrow_byte_tile(int64_t blocks, int64_t groups, const int32_t *a,\n"
+        "    const int32_t *b, const float *s, int64_t row, int64_t step, int zeros, int64_t "
+        "rows,\n"
+        "    int64_t width, float *c, int64_t ldc);\n"
+        "typedef struct cameo_narrow_bytes {\n"
+        "    const cameo_narrow *floats;\n"
+        "    void (*spread)(int64_t turns, int64_t row, const int32_t *b, int32_t *to); /* NULL: "
+        "no "
+        "bytes */\n"
+        "    cameo_narrow_byte_tile *tiles[CAMEO_VECTORS];\n"
+        "} cameo_narrow_bytes;\n",
+        ROWS);
+    for (int i = 0; i < NTARGETS; i++) {
+        buf_printf(out,
+                   "#%sif %s\n"
+                   "static inline __attribute__((always_inline, unused)) cameo_codes "
+                   "cameo_narrow_dot(\n    cameo_codes c, cameo_codes u, cameo_codes s)\n{\n"
+                   "    return %s;\n}\n\n",
+                   i ? "el" : "", targets[i].test, targets[i].dot);
+        for (int v = 1; v <= targets[i].vectors; v++)
+            print_tile(out, &targets[i], v);
+    }
+    buf_printf(out, "#endif\n#endif\n");
+    for (int i = 0; i <= NTARGETS; i++) {
+        if (i < NTARGETS)
+            buf_printf(out, "#%sif %s\n", i ? "el" : "", targets[i].test);
+        else
+            buf_printf(out, "#else\n");
+        print_kinds(out, i < NTARGETS ? &targets[i] : NULL, kinds);
+    }
+    buf_printf(out, "#endif\n\n");
+}
+
+// ---- calls -------------------------------------------------------------------------------------
+
+void narrow_bytes_print_pack(Printer *p, const Override *o, const char *rows, const char *a)
+{
+    const Narrow *w = o->narrow;
+    print_line(p,
+               "cameo_narrow_bytes_pack(&cameo_narrow_bytes_%u, %s, %lld, %lld, %s, %s, %s, from, "
+               "to, b%u);",
+               w->bits, rows, (long long)w->k, (long long)w->block, a, print_index_bare(p, o->am),
+               print_index_bare(p, o->ak), o->block);
+}
