@@ -258,21 +258,27 @@ static Tensor lower_probabilities(Lower *l, const Attention *a)
     return p;
 }
 
+// No loop of one turn: as other kernels of heads have none either.
+static Index par_of(Lower *l, Index extent)
+{
+    return poly_equals(extent, 1) ? ix(l, 0) : par(l, extent);
+}
+
 static void lower_result(Lower *l, const Attention *a, Tensor p)
 {
     Tensor y = output(l, 0);
     Index o[4] = {0}, dims[4] = {a->q.t.dims[0], a->q.heads, a->q.length, a->v.channels};
     DType acc = accumulator(a->t);
     kernel(l, "attention_result");
-    o[0] = par(l, dims[0]);
+    o[0] = par_of(l, dims[0]);
     if (a->q.packed) { // the order of the loops is that of the result in memory
-        o[2] = par(l, dims[2]);
-        o[1] = par(l, dims[1]);
+        o[2] = par_of(l, dims[2]);
+        o[1] = par_of(l, dims[1]);
     } else {
-        o[1] = par(l, dims[1]);
-        o[2] = par(l, dims[2]);
+        o[1] = par_of(l, dims[1]);
+        o[2] = par_of(l, dims[2]);
     }
-    o[3] = par(l, dims[3]);
+    o[3] = par_of(l, dims[3]);
     Index reps = ix_div(l, a->q.heads, a->v.heads), j = red(l, a->scores.dims[3]);
     Index pat[4] = {o[0], o[1], o[2], j}, vat[4] = {o[0], ix_div(l, o[1], reps), j, o[3]};
     const Expr *e =
