@@ -5,7 +5,8 @@
 
 // Rows of a band, and what all rows are at most where they are one band; a few more than a band are
 // one too. Of fewer heads threads share the columns of each product.
-enum { BAND = 128, WHOLE = 256, FEW = 8, LEAST_HEADS = 4 };
+// Where rows have masks, bands are lower: less of them is masked.
+enum { BAND = 128, WHOLE = 256, FEW = 8, LEAST_HEADS = 4, MASKED_BAND = 64 };
 
 // Steps at most from a kernel to the one that reads what it stores.
 enum { APART = 16 };
@@ -394,6 +395,7 @@ static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, con
     h.rows = rows_of(&b, row->body);
     if (shared != second->m)
         find_group(f, first, second, shared, &h);
+    heads_find_mask(f->mod, &h, first->columns);
     Heads *kept = NEW(f->mod->arena, Heads);
     *kept = h;
     return kept;
@@ -542,11 +544,12 @@ static const char *from_row(Printer *p, const char *start, const Heads *h, Index
 }
 
 // `rows` of a, which begin at `a` and lie `am` apart, times b.
-static void print_scores(Printer *p, const Heads *h, const char *rows, const char *a, Index am)
+static void print_scores(Printer *p, const Heads *h, const char *rows, const char *a, Index am,
+                         Index columns)
 {
     const Override *o = h->scores->override;
     print_line(p, "cameo_gemm_first(%s, %s, %s, %s, %s, %s, %s, %s, %s, b%u, %s);", rows,
-               print_index_bare(p, o->columns), print_index_bare(p, print_extent(p, o->k)), a,
+               print_index_bare(p, columns), print_index_bare(p, print_extent(p, o->k)), a,
                print_index_bare(p, am), print_index_bare(p, o->ak),
                gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
                print_index_bare(p, o->bn), h->band, print_index_bare(p, o->columns));
@@ -570,11 +573,12 @@ static void print_row(Printer *p, const Heads *h)
     p->kernel = kernel;
 }
 
-static void print_last(Printer *p, const Override *o, const char *rows, const char *y, Index ym)
+static void print_last(Printer *p, const Override *o, const char *rows, const char *y, Index ym,
+                       Index columns)
 {
-    const char *k = print_index_bare(p, print_extent(p, o->k));
     print_line(p, "cameo_gemm_first(%s, %s, %s, b%u, %s, 1, %s, %s, %s, %s, %s);", rows,
-               print_index_bare(p, o->columns), k, o->heads->band, k,
+               print_index_bare(p, o->columns), print_index_bare(p, columns), o->heads->band,
+               print_index_bare(p, print_extent(p, o->k)),
                gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
                print_index_bare(p, o->bn), y, print_index_bare(p, ym));
 }
@@ -588,26 +592,36 @@ static void print_bands(Printer *p, const Override *o)
     const uint32_t v = h->first;
     const char *high = str_printf(p->arena, "high - i%u", v).at;
     set_around(p, h, true, false);
+    const int most = h->seen ? BAND : WHOLE, each = h->seen ? MASKED_BAND : BAND;
+    const Index columns = h->seen ? poly_loop(p->mod->polys, h->seen) : first->columns;
     int64_t all;
     if (poly_is_const(o->rows, &all))
-        print_line(p, "const int64_t band = %lld;", (long long)(all <= WHOLE ? all : BAND));
+        print_line(p, "const int64_t band = %lld;", (long long)(all <= most ? all : each));
     else
-        print_line(p, "const int64_t band = %s <= %d ? %s : %d;", rows, WHOLE, rows, BAND);
+        print_line(p, "const int64_t band = %s <= %d ? %s : %d;", rows, most, rows, each);
     print_line(p, "for (int64_t i%u = 0, high; i%u < %s; i%u = high) {", v, v, rows, v);
     print_bind_loop(p, v, 1);
     p->indent++;
     print_line(p, "high = %s - i%u <= band + %d ? %s : i%u + band;", rows, v, FEW, rows, v);
+    if (h->seen) {
+        heads_print_seen(p, h);
+        print_bind_loop(p, h->seen, 1);
+    }
     override_zero(p, first, true);
     print_scores(p, h, high,
                  from_row(p, gemm_start(p, first->a->buffer, first->a->at), h, first->am),
-                 first->am);
+                 first->am, columns);
     override_zero(p, first, false);
     print_line(p, "for (int64_t i%u = i%u; i%u < high; i%u++) {", h->row, v, h->row, h->row);
+    heads_limit(p, h, true);
     print_row(p, h);
+    heads_limit(p, h, false);
     override_zero(p, o, true);
     print_last(p, o, high, from_row(p, gemm_start(p, o->store->buffer, o->store->at), h, o->ym),
-               o->ym);
+               o->ym, columns);
     override_zero(p, o, false);
+    if (h->seen)
+        print_bind_loop(p, h->seen, -1);
     p->indent--;
     print_bind_loop(p, v, -1);
     print_line(p, "}");
@@ -624,7 +638,8 @@ static void print_group(Printer *p, const Override *o)
     p->indent++;
     set_around(p, h, true, false);
     override_zero(p, first, true);
-    print_scores(p, h, heads, gemm_start(p, first->a->buffer, first->a->at), h->group_a);
+    print_scores(p, h, heads, gemm_start(p, first->a->buffer, first->a->at), h->group_a,
+                 first->columns);
     override_zero(p, first, false);
     set_around(p, h, false, false);
     p->indent--;
@@ -641,7 +656,8 @@ static void print_group(Printer *p, const Override *o)
     set_around(p, h, false, true);
     print_bind_loop(p, h->turn, -1);
     override_zero(p, o, true);
-    print_last(p, o, heads, gemm_start(p, o->store->buffer, o->store->at), h->group_y);
+    print_last(p, o, heads, gemm_start(p, o->store->buffer, o->store->at), h->group_y,
+               h->scores->override->columns);
     override_zero(p, o, false);
 }
 

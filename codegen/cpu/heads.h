@@ -25,10 +25,18 @@ struct Heads {
     LoopId group;           // heads that share both other factors: of one row each they are done
     LoopId turn;            // as rows of one product, one turn for each; 0: none
     Index group_a, group_y; // steps of them in the first product's rows and in y
+    const Expr *shown;      // what a row raises without the product, where a mask may hide columns;
+    LoopId seen;            // columns that a band sees; NULL, 0: there is no mask
     uint32_t n;
     HeadsLoop around[HEADS_BEFORE * HEADS_DIMS]; // of the kernels before
 };
 
+// Sets h->shown and h->seen where rows have masks of their own (heads_masked.c).
+void heads_find_mask(Module *mod, Heads *h, Index columns);
+// Prints how many columns the rows i(first) .. high see: a variable of that number, i(seen).
+void heads_print_seen(Printer *p, const Heads *h);
+// Loops over columns of a row end with those, until it is off again.
+void heads_limit(Printer *p, const Heads *h, bool on);
 // Joins such kernels, and takes the steps of the first two from the module.
 void heads_find(Module *mod, Printer *p);
 // What the kernels before the last one use, and what lies between them no more.

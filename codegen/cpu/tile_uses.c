@@ -36,6 +36,8 @@ static void add_kernel(Arena *a, const Override *o, TileUses *u)
         add_kernel(a, c->chain->expand->override, u);
     if (o->heads)
         add_kernel(a, o->heads->scores->override, u);
+    if (o->heads && o->heads->seen)
+        vec_push(a, u, ((TileUse){TILES_OF_FLOATS, known(o->rows), TILE_ANY}));
 }
 
 static void add_steps(Arena *a, const Step *s, TileUses *u)
