@@ -8,7 +8,6 @@
 
 enum {
     CAMEO_BYTES_ROWS = 4,                    /* of a tile */
-    CAMEO_BYTES_LEAST = 2,                   /* fewer rows wait for memory, not for products */
     CAMEO_BYTES_HEAD = 3 * CAMEO_BYTES_ROWS, /* words before those of a block */
     CAMEO_BYTES_DEEP = 512,                  /* values of k that are spread at once */
     CAMEO_BYTES_MOST = 256                   /* of the largest block */
@@ -50,22 +49,21 @@ static inline __attribute__((unused)) int32_t cameo_narrow_round(int64_t some, i
     return sum;
 }
 
-/* A tile's row r of a block of k. */
+/* A row of a block of k, of a tile of `rows`; to: where this row's words are. */
 static inline __attribute__((unused)) void cameo_narrow_bytes_row(int bits, int64_t some,
                                                                   int64_t block, const float *a,
-                                                                  int64_t ak, int64_t r,
+                                                                  int64_t ak, int64_t rows,
                                                                   int32_t *to)
 {
     int8_t bytes[CAMEO_BYTES_MOST];
     float scale;
     const int32_t sum = cameo_narrow_round(some, block, a, ak, &scale, bytes);
     const float whole = (float)sum;
-    to += r;
     memcpy(to, &scale, sizeof scale);
-    memcpy(to + CAMEO_BYTES_ROWS, &whole, sizeof whole);
-    to[2 * CAMEO_BYTES_ROWS] = -(1 << (bits - 1)) * sum;
-    to += CAMEO_BYTES_HEAD;
-    for (int64_t i = 0; i < block; i += 8, to += 2 * CAMEO_BYTES_ROWS) {
+    memcpy(to + rows, &whole, sizeof whole);
+    to[2 * rows] = -(1 << (bits - 1)) * sum;
+    to += 3 * rows;
+    for (int64_t i = 0; i < block; i += 8, to += 2 * rows) {
         uint64_t eight;
         memcpy(&eight, bytes + i, sizeof eight);
         uint32_t first = (uint32_t)eight, second = (uint32_t)(eight >> 32);
@@ -77,7 +75,7 @@ static inline __attribute__((unused)) void cameo_narrow_bytes_row(int bits, int6
             second = (uint32_t)(odd | odd >> 16);
         }
         to[0] = (int32_t)first;
-        to[CAMEO_BYTES_ROWS] = (int32_t)second;
+        to[rows] = (int32_t)second;
     }
 }
 
@@ -93,7 +91,8 @@ static __attribute__((noinline, unused)) void cameo_narrow_bytes_tile(int bits, 
         if (rows < CAMEO_BYTES_ROWS)
             memset(to, 0, (size_t)words * sizeof *to);
         for (int64_t r = 0; r < rows; r++)
-            cameo_narrow_bytes_row(bits, some, block, a + r * am + p * ak, ak, r, to);
+            cameo_narrow_bytes_row(bits, some, block, a + r * am + p * ak, ak, CAMEO_BYTES_ROWS,
+                                   to + r);
     }
 }
 
@@ -165,20 +164,57 @@ cameo_narrow_bytes_columns(const cameo_narrow_bytes *kind, cameo_narrow_sizes s,
         cameo_narrow_columns(kind->floats, s, a, b, c, ldc);
 }
 
+/* C += A * B of one row: codes are read once, from the first to the last. */
+static __attribute__((noinline, unused)) void
+cameo_narrow_bytes_one(const cameo_narrow_bytes *kind, cameo_narrow_sizes s, const float *a,
+                       int64_t am, int64_t ak, const int32_t *b, float *c, int64_t ldc)
+{
+    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, DEEP = CAMEO_NARROW_K };
+    if (!kind->spread) {
+        cameo_narrow_product(kind->floats, s, a, am, ak, b, c, ldc);
+        return;
+    }
+    int32_t packed[DEEP / 4 + 3 * DEEP / CAMEO_NARROW_BLOCK];
+    const int64_t turns = s.block * kind->floats->bits / 32, own = turns + 1 + s.zeros;
+    const int64_t blocks = (s.k + s.block - 1) / s.block, deep = DEEP / s.block;
+    const int64_t step = CAMEO_BYTES_DEEP / s.block; /* as sums of more rows are added up */
+    for (int64_t g = 0; g < blocks; g += deep) {
+        const int64_t some = blocks - g < deep ? blocks - g : deep;
+        for (int64_t x = 0; x < some; x++) {
+            const int64_t p = (g + x) * s.block, left = s.k - p;
+            cameo_narrow_bytes_row(kind->floats->bits, left < s.block ? left : s.block, s.block,
+                                   a + p * ak, ak, 1, packed + x * (s.block / 4 + 3));
+        }
+        for (int64_t j = 0; j < s.n; j += CAMEO_TILE_COLUMNS) {
+            const int64_t row = cameo_narrow_width(s.n, j);
+            const int32_t *panel = b + j * blocks * own + g * own * row;
+            for (int64_t part = 0; part < row && j + part < s.n; part += PANEL) {
+                const int64_t left = s.n - j - part, width = left < PANEL ? left : PANEL;
+                cameo_narrow_one_tile *tile =
+                    kind->one[(width + CAMEO_LANES - 1) / CAMEO_LANES - 1];
+                for (int64_t x = 0; x < some; x += step)
+                    tile(some - x < step ? some - x : step, turns, packed + x * (s.block / 4 + 3),
+                         panel + x * own * row + part, row, s.zeros, width, c + j + part);
+            }
+        }
+    }
+}
+
 /* C += A * B, A as it lies: some rows and values of k at a time, of few rows all that there are. */
 static __attribute__((noinline, unused)) void
 cameo_narrow_bytes_product(const cameo_narrow_bytes *kind, cameo_narrow_sizes s, const float *a,
                            int64_t am, int64_t ak, const int32_t *b, float *c, int64_t ldc)
 {
     enum { ROWS = 128, WORDS = 28672 };
-    if (!kind->spread || s.m < CAMEO_BYTES_LEAST) {
+    if (!kind->spread) {
         cameo_narrow_product(kind->floats, s, a, am, ak, b, c, ldc);
         return;
     }
     int32_t packed[WORDS];
     const int64_t blocks = (s.k + s.block - 1) / s.block, m = s.m;
     const int64_t tiles = ((m < ROWS ? m : ROWS) + CAMEO_BYTES_ROWS - 1) / CAMEO_BYTES_ROWS;
-    const int64_t deep = WORDS / tiles / (s.block + CAMEO_BYTES_HEAD);
+    const int64_t step = CAMEO_BYTES_DEEP / s.block; /* whole ones: sums are the same for any m */
+    const int64_t deep = WORDS / tiles / (s.block + CAMEO_BYTES_HEAD) / step * step;
     const int64_t words = deep * (s.block + CAMEO_BYTES_HEAD);
     for (int64_t i = 0; i < m; i += s.m) {
         s.m = m - i < ROWS ? m - i : ROWS;

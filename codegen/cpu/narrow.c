@@ -518,14 +518,32 @@ static const char *panels(Printer *p, const Narrow *w, const char *column)
         .at;
 }
 
-void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
-                  const char *a, const char *column, const char *y)
+static void print_product(Printer *p, const Override *o, const char *function, const char *rows,
+                          const char *columns, const char *a, const char *column, const char *y)
 {
-    print_call(p, o, o->narrow->bytes ? "cameo_narrow_bytes_product" : "cameo_narrow_product", rows,
-               columns);
+    print_call(p, o, function, rows, columns);
     print_line(p, "    %s, %s, %s, %s, %s, %s);", a, print_index_bare(p, o->am),
                print_index_bare(p, o->ak), panels(p, o->narrow, column), y,
                print_index_bare(p, o->ym));
+}
+
+void narrow_print(Printer *p, const Override *o, const char *rows, const char *columns,
+                  const char *a, const char *column, const char *y)
+{
+    int64_t all;
+    const bool known = poly_is_const(o->rows, &all), one = known ? all == 1 : true;
+    if (!o->narrow->bytes) {
+        print_product(p, o, "cameo_narrow_product", rows, columns, a, column, y);
+        return;
+    }
+    if (!known) // not as many as this share has, so that bits are those of any number of threads
+        print_line(p, "if (%s == 1)", print_index(p, o->rows));
+    if (one)
+        print_product(p, o, "cameo_narrow_bytes_one", rows, columns, a, column, y);
+    if (!known)
+        print_line(p, "else");
+    if (!one || !known)
+        print_product(p, o, "cameo_narrow_bytes_product", rows, columns, a, column, y);
 }
 
 void narrow_print_packed(Printer *p, const Override *o, const char *rows, const char *columns,

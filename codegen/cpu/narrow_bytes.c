@@ -61,7 +61,8 @@ static void print_group(Buf *out, int vectors)
 static void print_block(Buf *out, int vectors)
 {
     buf_printf(out,
-               "        const float *scale = (const float *)a, *sum = scale + %d;\n"
+               "        const cameo_narrow_float *scale = (const cameo_narrow_float *)a, *sum = "
+               "scale + %d;\n"
                "        const int32_t *begin = a + %d;\n",
                ROWS, 2 * ROWS);
     for (int r = 0; r < ROWS; r++) {
@@ -132,19 +133,105 @@ static const char spread_8[] =
     "        for (int64_t v = 0; v < row; v += CAMEO_LANES)\n"
     "            *(cameo_codes *)(to + v) = *(const cameo_codes *)(b + v) ^ (int32_t)0x80808080;\n";
 
-static void print_kind(Buf *out, const DotTarget *t, int bits)
+// One row reads codes from the first to the last and makes bytes of them in registers.
+static void print_turn_of_one(Buf *out, int bits, int vectors, int lanes)
+{
+    const char *const codes =
+        bits == 4 ? "(x & 0x0f0f0f0f) ^ 0x08080808" : "x ^ (int32_t)0x80808080";
+    for (int i = 0; i * 64 < vectors * lanes * 4; i++)
+        buf_printf(out, "            cameo_once_ask((const char *)b + ahead + %d, past);\n",
+                   i * 64);
+    buf_printf(out, "            const cameo_codes k0 = zero + a[0]%s;\n",
+               bits == 4 ? ", k1 = zero + a[1]" : "");
+    for (int v = 0; v < vectors; v++) {
+        buf_printf(out,
+                   "            { const cameo_codes x = ((const cameo_codes *)b)[%d];\n"
+                   "            d%d = cameo_narrow_dot(d%d, %s, k0);\n",
+                   v, v, v, codes);
+        if (bits == 4)
+            buf_printf(
+                out,
+                "            e%d = cameo_narrow_dot(e%d, (x >> 4 & 0x0f0f0f0f) ^ 0x08080808, "
+                "k1);\n",
+                v, v);
+        buf_printf(out, "            }\n");
+    }
+}
+
+static void print_end_of_one(Buf *out, int vectors, int lanes)
 {
     buf_printf(out,
-               "#ifndef CAMEO_NARROW_BYTES_%d\n#define CAMEO_NARROW_BYTES_%d\n"
+               "        const cameo_vec *s = (const cameo_vec *)b, *z = (const cameo_vec *)(b + "
+               "row);\n");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out,
+                   "        cameo_vec f%d = (cameo_vec)__builtin_convertvector(d%d + e%d, "
+                   "cameo_numbers);\n"
+                   "        if (zeros)\n            f%d -= sum * z[%d];\n"
+                   "        c%d += f%d * (scale * s[%d]);\n",
+                   v, v, v, v, v, v, v, v);
+    buf_printf(out, "        b += row * (1 + zeros);\n    }\n    if (width == %d) {\n",
+               vectors * lanes);
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "        ((cameo_vec *)c)[%d] += c%d;\n", v, v);
+    buf_printf(out, "        return;\n    }\n    float edge[%d];\n", vectors * lanes);
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "    ((cameo_vec *)edge)[%d] = c%d;\n", v, v);
+    buf_printf(out, "    cameo_tile_edge(1, width, edge, %d, c, 0, 1, NULL);\n}\n\n",
+               vectors * lanes);
+}
+
+static void print_one(Buf *out, const DotTarget *t, int bits, int vectors)
+{
+    static const char taken[] = "(\n    int64_t blocks, int64_t turns, const int32_t *restrict a, "
+                                "const int32_t *restrict b,\n"
+                                "    int64_t row, int zeros, int64_t width, float *restrict c";
+    static const char given[] = "(blocks, turns, a, b, row, zeros, width, c, ";
+    buf_printf(out,
+               "static inline __attribute__((always_inline, unused)) void "
+               "cameo_narrow_bytes_%d_one_as_%d%s, const int past)\n{\n"
+               "    const cameo_codes zero = {0};\n    const cameo_vec none = {0};\n"
+               "    const int64_t ahead = CAMEO_CPU_STREAM + (past ? CAMEO_CPU_STREAM / 2 : 0);\n"
+               "    cameo_vec ",
+               bits, vectors, taken);
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%sc%d = none", v ? ", " : "", v);
+    buf_printf(out, ";\n    for (; blocks > 0; blocks--) {\n"
+                    "        const cameo_narrow_float *of = (const cameo_narrow_float *)a;\n"
+                    "        const float scale = of[0], sum = of[1];\n        cameo_codes ");
+    for (int v = 0; v < vectors; v++)
+        buf_printf(out, "%sd%d = zero + a[2], e%d = zero", v ? ", " : "", v, v);
+    buf_printf(out,
+               ";\n        a += 3;\n"
+               "        for (int64_t t = 0; t < turns; t++, b += row, a += %d) {\n",
+               bits == 4 ? 2 : 1);
+    print_turn_of_one(out, bits, vectors, t->lanes);
+    buf_printf(out, "        }\n");
+    print_end_of_one(out, vectors, t->lanes);
+    buf_printf(out,
+               "static __attribute__((noinline, unused)) void cameo_narrow_bytes_%d_one_%d%s)\n{\n"
+               "    if (cameo_once_past())\n        cameo_narrow_bytes_%d_one_as_%d%s1);\n"
+               "    else\n        cameo_narrow_bytes_%d_one_as_%d%s0);\n}\n\n",
+               bits, vectors, taken, bits, vectors, given, bits, vectors, given);
+}
+
+static void print_kind(Buf *out, const DotTarget *t, int bits)
+{
+    buf_printf(out, "#ifndef CAMEO_NARROW_BYTES_%d\n#define CAMEO_NARROW_BYTES_%d\n", bits, bits);
+    for (int v = 1; v <= t->vectors; v++)
+        print_one(out, t, bits, v);
+    buf_printf(out,
                "static __attribute__((noinline, unused)) void cameo_narrow_%d_spread(\n"
                "    int64_t turns, int64_t row, const int32_t *restrict b, int32_t *restrict to)\n"
                "{\n    for (; turns > 0; turns--, b += row, to += %d * row) {\n%s    }\n}\n\n"
                "static __attribute__((unused)) const cameo_narrow_bytes cameo_narrow_bytes_%d = {\n"
                "    &cameo_narrow_%d, cameo_narrow_%d_spread, {",
-               bits, bits, bits, bits == 4 ? 2 : 1, bits == 4 ? spread_4 : spread_8, bits, bits,
-               bits);
+               bits, bits == 4 ? 2 : 1, bits == 4 ? spread_4 : spread_8, bits, bits, bits);
     for (int v = 1; v <= t->vectors; v++)
         buf_printf(out, "%scameo_narrow_bytes_%d", v > 1 ? ", " : "", v);
+    buf_printf(out, "}, {");
+    for (int v = 1; v <= t->vectors; v++)
+        buf_printf(out, "%scameo_narrow_bytes_%d_one_%d", v > 1 ? ", " : "", bits, v);
     buf_printf(out, "},\n};\n#endif\n\n");
 }
 
@@ -153,7 +240,7 @@ static void print_none(Buf *out, int bits)
     buf_printf(out,
                "#ifndef CAMEO_NARROW_BYTES_%d\n#define CAMEO_NARROW_BYTES_%d\n"
                "static __attribute__((unused)) const cameo_narrow_bytes cameo_narrow_bytes_%d = {\n"
-               "    &cameo_narrow_%d, NULL, {NULL},\n};\n#endif\n\n",
+               "    &cameo_narrow_%d, NULL, {NULL}, {NULL},\n};\n#endif\n\n",
                bits, bits, bits, bits);
 }
 
@@ -182,16 +269,21 @@ void narrow_bytes_print(Buf *out, uint32_t kinds)
         "first\n"
         " * block, then zero points if there are any; `step` numbers to those of the next. */\n"
         "#ifndef CAMEO_NARROW_BYTES_TILES_H\n#define CAMEO_NARROW_BYTES_TILES_H\n"
+        "typedef float cameo_narrow_float __attribute__((may_alias));\n"
         "typedef void cameo_narrow_byte_tile(int64_t blocks, int64_t groups, const int32_t *a,\n"
         "    const int32_t *b, const float *s, int64_t row, int64_t step, int zeros, int64_t "
         "rows,\n"
         "    int64_t width, float *c, int64_t ldc);\n"
+        "typedef void cameo_narrow_one_tile(int64_t blocks, int64_t turns, const int32_t *a,\n"
+        "    const int32_t *b, int64_t row, int zeros, int64_t width, float *c);\n"
         "typedef struct cameo_narrow_bytes {\n"
         "    const cameo_narrow *floats;\n"
         "    void (*spread)(int64_t turns, int64_t row, const int32_t *b, int32_t *to); /* NULL: "
         "no "
         "bytes */\n"
         "    cameo_narrow_byte_tile *tiles[CAMEO_VECTORS];\n"
+        "    cameo_narrow_one_tile *one[CAMEO_VECTORS]; /* of one row, whose b are words as packed "
+        "*/\n"
         "} cameo_narrow_bytes;\n",
         ROWS);
     for (int i = 0; i < NTARGETS; i++) {
