@@ -148,6 +148,17 @@ CAMEO_FN void cameo_fourier_4(const cameo_fourier_stage *g)
     }
 }
 
+/* n numbers times c + i s. */
+CAMEO_FN void cameo_fourier_turned(double *restrict re, double *restrict im, int64_t n, double c,
+                                   double s)
+{
+    for (int64_t t = 0; t < n; t++) {
+        const double a = re[t], b = im[t];
+        re[t] = a * c - b * s;
+        im[t] = a * s + b * c;
+    }
+}
+
 /* Any number of them, by sums; the last step turns. */
 CAMEO_FN void cameo_fourier_sums(const cameo_fourier_stage *g)
 {
@@ -167,12 +178,8 @@ CAMEO_FN void cameo_fourier_sums(const cameo_fourier_stage *g)
                     to_im[t] += re[t] * s + im[t] * c;
                 }
             }
-            const double c = g->turns.re[p * k * g->s], s = g->turns.im[p * k * g->s];
-            for (int64_t t = 0; t < run; t++) {
-                const double a = to_re[t], b = to_im[t];
-                to_re[t] = a * c - b * s;
-                to_im[t] = a * s + b * c;
-            }
+            cameo_fourier_turned(to_re, to_im, run, g->turns.re[p * k * g->s],
+                                 g->turns.im[p * k * g->s]);
         }
 }
 
@@ -207,15 +214,8 @@ CAMEO_FN cameo_waves cameo_fourier_factors(const cameo_fourier_plan *p, cameo_wa
 /* x times a number for each of its n rows. */
 CAMEO_FN void cameo_fourier_multiply(cameo_waves x, cameo_waves by, int64_t n, int64_t lanes)
 {
-    for (int64_t k = 0; k < n; k++) {
-        const double c = by.re[k], s = by.im[k];
-        double *restrict re = x.re + k * lanes, *restrict im = x.im + k * lanes;
-        for (int64_t t = 0; t < lanes; t++) {
-            const double a = re[t], b = im[t];
-            re[t] = a * c - b * s;
-            im[t] = a * s + b * c;
-        }
-    }
+    for (int64_t k = 0; k < n; k++)
+        cameo_fourier_turned(x.re + k * lanes, x.im + k * lanes, lanes, by.re[k], by.im[k]);
 }
 
 /* j k = (j^2 + k^2 - (k - j)^2) / 2 makes the sum a convolution, where the plan has one. */
