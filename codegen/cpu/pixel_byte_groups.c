@@ -155,19 +155,14 @@ void pixel_byte_groups_line(Buf *out, const PixelConv *c, const char *type, int6
     buf_printf(out, "    }\n");
 }
 
-void pixel_byte_groups_plain(Buf *out, const PixelConv *c, int64_t n)
+void pixel_byte_groups_plain(Buf *out, const PixelConv *c)
 {
     const int64_t words = words_of(c), some = words < PARTS ? words : PARTS;
     const char *type = c->dtype == DT_I8 ? "int8_t" : "uint8_t";
-    buf_printf(
-        out,
-        "    const int32_t *begin = (const int32_t *)w;\n"
-        "    for (int i = 0; i < %lld * 64; i++) {\n"
-        "        const int lane = i %% 64, at = lane / 4 %% 4 * 16 + lane / 16 * 4 + lane %% 4;\n"
-        "        uint32_t sum = (uint32_t)begin[at];\n"
-        "        for (int64_t t = 0; t < lines * %lld; t++)\n"
-        "            for (int k = 0; k < %lld; k++) {\n",
-        (long long)n, (long long)c->taps[1], (long long)words);
+    buf_printf(out,
+               "        for (int64_t t = 0; t < lines * %lld; t++)\n"
+               "            for (int k = 0; k < %lld; k++) {\n",
+               (long long)c->taps[1], (long long)words);
     buf_printf(out,
                "                const int quarter = lane / 16 ^ k / 4;\n"
                "                const int word = lane / 4 %% 4 / %lld * %lld + k %% 4;\n"
@@ -181,11 +176,6 @@ void pixel_byte_groups_plain(Buf *out, const PixelConv *c, int64_t n)
     buf_printf(out,
                "                for (int b = 0; b < 4; b++)\n"
                "                    sum += (uint32_t)((from[b] + %d) * by[b]);\n"
-               "            }\n"
-               "        if (!e)\n"
-               "            sums[i] = (int32_t)sum;\n"
-               "        else\n"
-               "            to[i] = cameo_pixel_byte_one((int32_t)sum, at, NULL, e);\n"
-               "    }\n",
+               "            }\n",
                c->dtype == DT_I8 ? MIDDLE : 0);
 }

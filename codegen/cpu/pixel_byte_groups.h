@@ -12,9 +12,9 @@ bool pixel_byte_groups_pack(Module *mod, const Conv *c, const ByteWeights *w, co
                             PixelConv *to);
 
 // What all functions need; what each pixel of a line adds to the sums of n windows, by vectors of
-// `type`; and sums of n places without vectors.
+// `type`; and what of a line the sum of channel `lane` is made of, without vectors.
 void pixel_byte_groups_begin(Buf *out);
 void pixel_byte_groups_line(Buf *out, const PixelConv *c, const char *type, int64_t n);
-void pixel_byte_groups_plain(Buf *out, const PixelConv *c, int64_t n);
+void pixel_byte_groups_plain(Buf *out, const PixelConv *c);
 
 #endif

@@ -215,16 +215,9 @@ static void print_results(Buf *out, const char *type, int64_t n)
 }
 
 // The same without vectors, for targets that lack the instructions.
-static void print_plain(Buf *out, const PixelConv *c, int64_t n)
+static void print_plain_terms(Buf *out, const PixelConv *c)
 {
     const char *type = c->dtype == DT_I8 ? "int8_t" : "uint8_t";
-    buf_printf(
-        out,
-        "    const int32_t *begin = (const int32_t *)w;\n"
-        "    for (int i = 0; i < %lld * 64; i++) {\n"
-        "        const int lane = i %% 64, at = lane / 4 %% 4 * 16 + lane / 16 * 4 + lane %% 4;\n"
-        "        uint32_t sum = (uint32_t)begin[at];\n",
-        (long long)n);
     buf_printf(
         out,
         "        for (int64_t t = 0; t < lines * %lld; t++) {\n"
@@ -237,13 +230,25 @@ static void print_plain(Buf *out, const PixelConv *c, int64_t n)
     buf_printf(out,
                "            sum += (uint32_t)((*(const %s *)byte + %d) * *(const int8_t *)(four + "
                "row %% 4));\n"
-               "        }\n"
-               "        if (!e)\n"
-               "            sums[i] = (int32_t)sum;\n"
-               "        else\n"
-               "            to[i] = cameo_pixel_byte_one((int32_t)sum, at, NULL, e);\n"
-               "    }\n",
+               "        }\n",
                type, c->dtype == DT_I8 ? MIDDLE : 0);
+}
+
+static void print_plain(Buf *out, const PixelConv *c, int64_t n)
+{
+    buf_printf(
+        out,
+        "    const int32_t *begin = (const int32_t *)w;\n"
+        "    for (int i = 0; i < %lld * 64; i++) {\n"
+        "        const int lane = i %% 64, at = lane / 4 %% 4 * 16 + lane / 16 * 4 + lane %% 4;\n"
+        "        uint32_t sum = (uint32_t)begin[at];\n",
+        (long long)n);
+    (c->width ? pixel_byte_groups_plain : print_plain_terms)(out, c);
+    buf_printf(out, "        if (!e)\n"
+                    "            sums[i] = (int32_t)sum;\n"
+                    "        else\n"
+                    "            to[i] = cameo_pixel_byte_one((int32_t)sum, at, NULL, e);\n"
+                    "    }\n");
 }
 
 static void print_tile(Buf *out, const PixelConv *c, const char *name, const char *type, int64_t n)
@@ -263,7 +268,7 @@ static void print_tile(Buf *out, const PixelConv *c, const char *name, const cha
     print_sums(out, c, type, n);
     print_results(out, type, n);
     buf_printf(out, "#else\n");
-    (c->width ? pixel_byte_groups_plain : print_plain)(out, c, n);
+    print_plain(out, c, n);
     buf_printf(out, "#endif\n}\n\n");
 }
 
