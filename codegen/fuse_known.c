@@ -216,17 +216,6 @@ static const Expr *known_expr(void *context, const Expr *e)
 
 // ---- loops whose iterations are independent ----------------------------------------------------
 
-typedef struct Reads {
-    BufferId buffer;
-    bool found;
-} Reads;
-
-static void find_read(void *context, const Expr *e)
-{
-    Reads *r = context;
-    r->found |= e->kind == EX_LOAD && e->buffer == r->buffer;
-}
-
 // Is there a dim of the store that tells the variable's iterations apart?
 static bool tells_apart(Polys *polys, const Stmt *store, LoopId v)
 {
@@ -252,13 +241,12 @@ static void part_iterations(Known *x, Stmt *body)
         store = store->body;
     if (!store || store->kind != S_STORE || store->next)
         return;
-    Reads own = {.buffer = store->buffer};
-    stmts_walk(x->f, body, find_read, &own);
+    const bool own = expr_reads(mod, store->value, store->buffer);
     for (uint32_t i = 0; i < store->rank; i++)
         if (poly_reads_data(store->at[i]))
             return;
     for (const Stmt *s = body; s != store; s = s->body)
-        if (own.found || poly_varies(loop_extent(mod->polys, s->var)) ||
+        if (own || poly_varies(loop_extent(mod->polys, s->var)) ||
             !(poly_equals(loop_extent(mod->polys, s->var), 1) ||
               tells_apart(mod->polys, store, s->var)))
             return;

@@ -80,17 +80,6 @@ static bool is_finite(Fuse *f, const Expr *e)
     return at != NULL;
 }
 
-typedef struct Put {
-    LoopId v;
-    Index value;
-} Put;
-
-static Index put(void *context, const Atom *a)
-{
-    const Put *p = context;
-    return a->kind == ATOM_LOOP && a->var == p->v ? p->value : NULL;
-}
-
 static const Expr *look_up(Lookup *l, const Expr *e, const Expr *cond, const Expr *other)
 {
     Fuse *f = l->f;
@@ -98,8 +87,8 @@ static const Expr *look_up(Lookup *l, const Expr *e, const Expr *cond, const Exp
     Index i = solved(f, cond, e->vars[0]);
     if (!i || !is_finite(f, other))
         return NULL;
-    Put p = {e->vars[0], i};
-    ExprMap map = {&p, NULL, put};
+    LoopSwap p = {e->vars[0], i};
+    ExprMap map = {&p, NULL, loop_swap};
     const Expr *zero = expr_const(mod, e->dtype, (Scalar){.i = 0});
     const Expr *at = expr_index(mod, i);
     const Expr *least = expr_const(mod, DT_I64, (Scalar){.i = 0});

@@ -59,24 +59,6 @@ static bool is_closed(const Search *s, const Expr *e)
     return true;
 }
 
-typedef struct Reads {
-    BufferId buffer;
-    bool found;
-} Reads;
-
-static void test_read(void *context, const Expr *e)
-{
-    Reads *r = context;
-    r->found |= e->kind == EX_LOAD && e->buffer == r->buffer;
-}
-
-static bool reads_buffer(Fuse *f, const Expr *e, BufferId b)
-{
-    Reads r = {b, false};
-    expr_walk(f->mod, e, test_read, &r);
-    return r.found;
-}
-
 // The innermost such reduction that is always evaluated. What reads the kernel's own results stays
 // where they are made.
 static void find_reduce(Search *s, const Expr *e)
@@ -88,7 +70,7 @@ static void find_reduce(Search *s, const Expr *e)
         if (!e->a)
             find_reduce(s, e->b);
         if (!s->found && is_closed(s, e) && skips_loop(s, e) &&
-            !reads_buffer(s->f, e, s->p->store->buffer))
+            !expr_reads(s->f->mod, e, s->p->store->buffer))
             s->found = e;
         return;
     }
@@ -334,7 +316,7 @@ static bool stores_row(Share *s)
     LoopId vars[64];
     const Stmt *store = s->p->store;
     return buffer_at(s->f->mod, store->buffer)->rank <= 64 && point_defines(s->f, &inner, vars) &&
-           !reads_buffer(s->f, store->value, store->buffer);
+           !expr_reads(s->f->mod, store->value, store->buffer);
 }
 
 Stmt *share_row(Fuse *f, Stmt *body, BufferId *apart)

@@ -174,24 +174,10 @@ void uses_add_step(Module *mod, KernelUses *u, const Step *s)
         uses_add_step(mod, u, t);
 }
 
-typedef struct LoadSearch {
-    BufferId buffer;
-    bool found;
-} LoadSearch;
-
-static void find_load(void *context, const Expr *e)
-{
-    LoadSearch *s = context;
-    s->found |= e->kind == EX_LOAD && e->buffer == s->buffer;
-}
-
 void uses_drop_packed(Module *mod, KernelUses *u, BufferId factor, const Stmt *epilogue)
 {
-    LoadSearch s = {factor, false};
     while (epilogue && epilogue->kind == S_FOR)
         epilogue = epilogue->body;
-    if (epilogue)
-        expr_walk(mod, epilogue->value, find_load, &s);
-    if (!s.found)
+    if (!epilogue || !expr_reads(mod, epilogue->value, factor))
         access_drop(&u->buffers, factor);
 }

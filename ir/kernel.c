@@ -588,6 +588,12 @@ const Expr *expr_swap(void *context, const Expr *e)
     return e == s->from ? s->to : NULL;
 }
 
+Index loop_swap(void *context, const Atom *a)
+{
+    const LoopSwap *s = context;
+    return a->kind == ATOM_LOOP && a->var == s->from ? s->to : NULL;
+}
+
 Index index_map(Module *mod, Index i, const ExprMap *map)
 {
     Mapping m = {.mod = mod, .map = map, .memo = memo_take(mod)};
@@ -678,6 +684,24 @@ void expr_walk(Module *mod, const Expr *e, void (*visit)(void *context, const Ex
     Walk w = {memo_take(mod), visit, context};
     walk(&w, e);
     memo_give_back(mod, w.seen);
+}
+
+typedef struct ReadTest {
+    BufferId buffer;
+    bool found;
+} ReadTest;
+
+static void test_read(void *context, const Expr *e)
+{
+    ReadTest *t = context;
+    t->found |= e->kind == EX_LOAD && e->buffer == t->buffer;
+}
+
+bool expr_reads(Module *mod, const Expr *e, BufferId b)
+{
+    ReadTest t = {b, false};
+    expr_walk(mod, e, test_read, &t);
+    return t.found;
 }
 
 typedef struct LoopTest {

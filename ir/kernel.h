@@ -292,6 +292,14 @@ typedef struct ExprSwap {
     const Expr *from, *to;
 } ExprSwap;
 const Expr *expr_swap(void *context, const Expr *e);
+// An atom that puts `to` for a loop; its context is a LoopSwap.
+typedef struct LoopSwap {
+    LoopId from;
+    Index to;
+} LoopSwap;
+Index loop_swap(void *context, const Atom *a);
+// Does it load an element of the buffer, indices included?
+bool expr_reads(Module *mod, const Expr *e, BufferId b);
 // The value of an expression of numbers alone, as the interpreter has it; false: it is another.
 bool expr_number(const Expr *e, Scalar *v);
 // A copy with fresh reduction variables, for using an expression twice.

@@ -437,17 +437,6 @@ static const char *print_gelu(Printer *p, const Expr *e, bool rounded)
 
 // ---- parts of a sum
 
-typedef struct Renamed {
-    Polys *polys;
-    LoopId from, to;
-} Renamed;
-
-static Index renamed(void *context, const Atom *a)
-{
-    const Renamed *r = context;
-    return a->kind == ATOM_LOOP && a->var == r->from ? poly_loop(r->polys, r->to) : NULL;
-}
-
 // m of m == v ? w : m, as Attention has for rows that are masked throughout; else e itself.
 const Expr *forms_but_for(const Expr *e, double v, double w)
 {
@@ -464,8 +453,8 @@ bool forms_subtracts_most(Printer *p, const Expr *e, LoopId v)
     const Expr *m = less ? forms_but_for(e->b, -INFINITY, 0) : NULL;
     if (!m || m->kind != EX_REDUCE || m->op != R_MAX || m->a || m->rank != 1)
         return false;
-    Renamed rename = {p->mod->polys, v, m->vars[0]};
-    ExprMap map = {&rename, NULL, renamed};
+    LoopSwap rename = {v, poly_loop(p->mod->polys, m->vars[0])};
+    ExprMap map = {&rename, NULL, loop_swap};
     return expr_map(p->mod, e->a, &map) == m->b;
 }
 

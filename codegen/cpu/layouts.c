@@ -292,22 +292,11 @@ static void give_channel(Layouts *l, Site *site)
     site->loops[site->nloops++] = laid_loop(mod, site->conv.m, s);
 }
 
-typedef struct LoopMap {
-    LoopId from;
-    Index to;
-} LoopMap;
-
-static Index other_loop(void *context, const Atom *a)
-{
-    const LoopMap *m = context;
-    return a->kind == ATOM_LOOP && a->var == m->from ? m->to : NULL;
-}
-
 static void map_loop(Layouts *l, Site *site, LoopId from, Index to)
 {
     Module *mod = l->mod;
-    LoopMap map = {from, to};
-    const ExprMap by = {&map, NULL, other_loop};
+    LoopSwap map = {from, to};
+    const ExprMap by = {&map, NULL, loop_swap};
     Stmt *s = NEW(mod->arena, Stmt);
     Index *at = NEWS(mod->arena, Index, RANK);
     *s = *site->store;

@@ -93,25 +93,14 @@ static void find_in_load(void *context, const Expr *e)
         poly_any(e->at[i], find_cut, x);
 }
 
-typedef struct Shift {
-    LoopId v;
-    Index to;
-} Shift;
-
-static Index shifted(void *context, const Atom *a)
-{
-    const Shift *s = context;
-    return a->kind == ATOM_LOOP && a->var == s->v ? s->to : NULL;
-}
-
 Stmt *part_of(Module *mod, const Stmt *loop, Index from, Index extent)
 {
     Polys *p = mod->polys;
     Stmt *part = NEW(mod->arena, Stmt), *store = NEW(mod->arena, Stmt);
     *part = *loop;
     part->var = loop_new(p, extent);
-    Shift s = {loop->var, poly_add(p, poly_loop(p, part->var), from)};
-    ExprMap map = {&s, NULL, shifted};
+    LoopSwap s = {loop->var, poly_add(p, poly_loop(p, part->var), from)};
+    ExprMap map = {&s, NULL, loop_swap};
     *store = *loop->body;
     store->value = expr_map(mod, store->value, &map);
     Index *at = NEWS(mod->arena, Index, store->rank);
