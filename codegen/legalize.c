@@ -2,7 +2,8 @@
 //
 // Floats narrower than 32 bits are bits in memory: every operation on them becomes float32
 // arithmetic between explicit conversions, so that each result is rounded as the definition says.
-// A sum or product over many elements is rounded once, at its end.
+// A sum or product over many elements is rounded once, at its end; the greatest and the least of
+// windows are found among integers.
 //
 // Where the model was given bfloat16 when it was compiled, its intermediate results are nobody's
 // definition: what operations of bfloat16 hand to one another inside of an expression stays
@@ -134,6 +135,55 @@ static const Expr *legal_cast(Legalize *l, const Expr *e)
     return expr_cast(l->mod, to, a, e->saturate);
 }
 
+static const Expr *bits_const(Legalize *l, int64_t bits)
+{
+    return expr_const(l->mod, DT_I16, (Scalar){.i = bits});
+}
+
+// Bits of two bytes to integers that are ordered as the numbers are, and back: those of a negative
+// number but for the sign are turned round. Without an arm, for what surrounds a reduction.
+static const Expr *ordered(Legalize *l, const Expr *bits)
+{
+    Module *mod = l->mod;
+    const Expr *negative = expr_compare(mod, C_LT, bits, bits_const(l, 0));
+    const Expr *turned = expr_binary(mod, B_MUL, expr_cast(mod, DT_I16, negative, false),
+                                     bits_const(l, INT16_MAX));
+    return expr_binary(mod, B_XOR, bits, turned);
+}
+
+// Does e compare elements of two bytes that windows see? Of whole dims the printer has lanes of
+// float32.
+static bool is_extreme_of_window(Legalize *l, const Expr *e)
+{
+    if ((e->op != R_MAX && e->op != R_MIN) || e->b->kind != EX_LOAD ||
+        (e->dtype != DT_BF16 && e->dtype != DT_F16))
+        return false;
+    for (uint32_t i = 0; i < e->rank; i++)
+        for (uint32_t j = 0; j < e->b->rank; j++)
+            if (e->b->at[j] == poly_loop(l->mod->polys, e->vars[i]))
+                return false;
+    return true;
+}
+
+// The greatest or the least of elements of two bytes, compared as integers, of which a vector holds
+// twice as many as of float32; as bits. A NaN is beyond all others on the side that is asked for,
+// and of no element at all an infinity comes out.
+static const Expr *extreme_bits(Legalize *l, const Expr *e)
+{
+    Module *mod = l->mod;
+    const int64_t infinity = e->dtype == DT_BF16 ? 0x7f80 : 0x7c00;
+    const bool greatest = e->op == R_MAX;
+    const Expr *bits = expr_bitcast(mod, DT_I16, legal(l, e->b));
+    const Expr *size = expr_binary(mod, B_AND, bits, bits_const(l, INT16_MAX));
+    const Expr *x = expr_select(mod, expr_compare(mod, C_LT, bits_const(l, infinity), size),
+                                bits_const(l, greatest ? INT16_MAX : INT16_MIN), ordered(l, bits));
+    const Expr *found = expr_reduce(mod, (ReduceOp)e->op, e->rank, e->vars,
+                                    e->a ? legal(l, e->a) : NULL, x);
+    const Expr *none = bits_const(l, greatest ? -1 - infinity : infinity);
+    found = expr_binary(mod, greatest ? B_MAX : B_MIN, found, none);
+    return expr_bitcast(mod, e->dtype, ordered(l, found));
+}
+
 // A replacement for what touches a small float; NULL: e is legal once its operands are.
 static const Expr *legal_node(void *context, const Expr *e)
 {
@@ -156,6 +206,8 @@ static const Expr *legal_node(void *context, const Expr *e)
         if (e->op == R_ADD) // a sum in a small float rounds at each addition: the printer does that
             return expr_reduce(mod, R_ADD, e->rank, e->vars, e->a ? legal(l, e->a) : NULL,
                                legal(l, e->b));
+        if (is_extreme_of_window(l, e))
+            return extreme_bits(l, e);
         return narrowed(l, e->dtype,
                         expr_reduce(mod, (ReduceOp)e->op, e->rank, e->vars,
                                     e->a ? legal(l, e->a) : NULL, wide(l, e->b)));

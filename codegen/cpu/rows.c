@@ -286,7 +286,7 @@ static void add_reduce(Rows *r, const Expr *e)
     DType t = e->b->dtype;
     const bool compared = e->op == R_MAX || e->op == R_MIN;
     bool simple = (t == DT_F32 || t == DT_F64 || t == DT_I32 || t == DT_I64 ||
-                   (compared && (t == DT_U8 || t == DT_I8))) &&
+                   (compared && (t == DT_U8 || t == DT_I8 || t == DT_I16))) &&
                   has_row(r, e) && !expr_facts(r->p, e->b)->reduces &&
                   !(e->a && expr_facts(r->p, e->a)->reduces) && e->rank < MAX_LOOPS &&
                   depends(r, e) && !expr_changes(r->p, e);
