@@ -33,6 +33,7 @@ typedef struct Count {
     uint32_t round;        // the kernel's number + 1
     VEC(LoopId) around;    // loops of statements around this one
     Index operations;
+    Factors factors;
     bool unknown;
 } Count;
 
@@ -167,13 +168,43 @@ static bool count_atom(void *context, const Atom *a)
     return false;
 }
 
+// The dtype of what a factor is read from: by casts, and less a zero point. DT_NONE: of nothing.
+static DType factor_dtype(const Count *c, const Expr *e)
+{
+    while (e && e->kind != EX_LOAD) {
+        const bool passes = e->kind == EX_CAST || e->kind == EX_SELECT || e->kind == EX_LOCAL ||
+                            (e->kind == EX_BINARY && (e->op == B_SUB || e->op == B_ADD));
+        if (!passes)
+            return DT_NONE;
+        e = e->kind == EX_SELECT ? e->b : e->kind == EX_LOCAL ? c->of_let[e->local] : e->a;
+    }
+    return e ? e->dtype : DT_NONE;
+}
+
+static Factors factors_of(const Count *c, const Expr *e)
+{
+    if (e->op != R_ADD || e->b->kind != EX_BINARY || e->b->op != B_MUL)
+        return FACTORS_FLOAT32;
+    const DType a = factor_dtype(c, e->b->a), b = factor_dtype(c, e->b->b);
+    if (a == DT_BF16 && b == DT_BF16)
+        return FACTORS_BFLOAT16;
+    const bool bytes = dtype_is_integer(e->b->dtype) && (a == DT_U8 || a == DT_I8) &&
+                       (b == DT_U8 || b == DT_I8);
+    return bytes ? FACTORS_BYTES : FACTORS_FLOAT32;
+}
+
 static void count_reduce(Count *c, const Expr *e)
 {
     Loops l = {0};
     loops_join(c, &l, loops_of(c, e));
     for (uint32_t i = 0; i < e->rank; i++)
         loops_add(c, &l, e->vars[i]);
-    if (dtype_is_float(e->b->dtype))
+    const Factors factors = factors_of(c, e);
+    if (factors > c->factors)
+        c->factors = factors;
+    if (factors == FACTORS_BYTES)
+        add_to(c, &c->operations, poly_scale(c->polys, times_of(c, &l), 2));
+    else if (dtype_is_float(e->b->dtype))
         add_to(c, &c->operations, times_of(c, &l));
 }
 
@@ -238,6 +269,7 @@ static KernelCount count_kernel(Count *c, const Kernel *k)
 {
     Index bytes = poly_const(c->polys, 0);
     c->operations = bytes;
+    c->factors = FACTORS_FLOAT32;
     c->unknown = false;
     c->round = k->id + 1;
     count_stmts(c, k->body);
@@ -262,8 +294,11 @@ static KernelCount count_kernel(Count *c, const Kernel *k)
         *t = (Touch){0};
     }
     c->buffers.len = 0;
-    return (KernelCount){c->unknown || poly_is_overflow(c->operations) ? NULL : c->operations,
-                         c->unknown || poly_is_overflow(bytes) ? NULL : bytes};
+    return (KernelCount){
+        .operations = c->unknown || poly_is_overflow(c->operations) ? NULL : c->operations,
+        .factors = c->factors,
+        .bytes = c->unknown || poly_is_overflow(bytes) ? NULL : bytes,
+    };
 }
 
 static void count_steps(Count *c, const Step *s, KernelCount *counts)

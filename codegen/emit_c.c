@@ -427,7 +427,7 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
                                         "cameo_plan.h",  "cameo_runtime.h", "cameo_machine.h"};
     uint32_t n = 6;
     if (o->profile)
-        parts[n++] = "cameo_peak.h", parts[n++] = "cameo_profile.h";
+        n = emit_add_part(parts, n, "cameo_profile.h");
     Arena *scratch = arena_new();
     Buf kernels = {0}; // their text says what they need
     Printer *p = printer_new(mod, &dialect_c, scratch, &kernels, o->prefix);

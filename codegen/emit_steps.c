@@ -244,9 +244,9 @@ static void c_reserve(StepPrinter *s, BufferId b)
 static void time_kernel(StepPrinter *s, const Kernel *k)
 {
     const KernelCount *n = &s->counts[k->id];
-    print_line(s->p, "cameo_time_kernel(c, %u, begin, %s, %s);", k->id,
+    print_line(s->p, "cameo_time_kernel(c, %u, begin, %s, %s, %d);", k->id,
                n->operations ? print_index_bare(s->p, n->operations) : "-1",
-               n->bytes ? print_index_bare(s->p, n->bytes) : "-1");
+               n->bytes ? print_index_bare(s->p, n->bytes) : "-1", (int)n->factors);
 }
 
 static void c_call(StepPrinter *s, const Kernel *k)

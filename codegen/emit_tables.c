@@ -447,6 +447,7 @@ void emit_api(Printer *p, const EmitOptions *o)
         x, x, x,
         o->profile
             ? "    .profile = cameo_profile,\n    .event = cameo_event,\n    .peak = cameo_peak,\n"
+              "    .peak_of = cameo_peak_of,\n"
             : "");
     if (o->several)
         buf_printf(p->out, "    .lacks = %s_lacks,\n", x);

@@ -54,13 +54,17 @@ typedef struct cameo_options {
                        * thread makes its own */
 } cameo_options;
 
+/* What sums of products multiply, as far as processors have instructions for it. */
+enum cameo_factors { CAMEO_FLOAT32, CAMEO_BFLOAT16, CAMEO_BYTES, CAMEO_FACTORS };
+
 /* What a kernel did in all runs of a context, of a model compiled with --profile. */
 typedef struct cameo_kernel_time {
     const char *kernel; /* its number and name, and the nodes that it computes */
     int64_t runs, nanoseconds;
-    /* Floating-point operations (2*M*N*K of a product of matrices), and bytes that have to be read
-     * and written, each element once; -1: they depend on data. */
+    /* Operations of floats and in products of bytes (2*M*N*K of a product of matrices), and bytes
+     * that have to be read and written, each element once; -1: they depend on data. */
     int64_t operations, bytes;
+    int32_t factors; /* enum cameo_factors: what the kernel's sums multiply */
 } cameo_kernel_time;
 
 typedef struct cameo_kernel_event {
@@ -109,6 +113,9 @@ typedef struct cameo_model {
     /* What this machine lacks of the instructions that the program was compiled for ("avx512f"), or
      * NULL. Where it lacks any there is no context. */
     const char *(*lacks)(void);
+    /* As peak, in giga-operations a second, with the quickest instructions of this program that
+     * multiply these factors (enum cameo_factors). */
+    double (*peak_of)(int32_t factors);
 } cameo_model;
 
 #ifdef __cplusplus

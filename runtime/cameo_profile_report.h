@@ -17,14 +17,14 @@ static int by_cost(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void print_time(const cameo_kernel_time *t, int64_t total, double peak)
+/* `least`: nanoseconds that the operations would take at the peak. */
+static void print_time(const cameo_kernel_time *t, int64_t total, double least)
 {
     const double ns = t->nanoseconds > 0 ? (double)t->nanoseconds : 1;
     fprintf(stderr, "%9.3f  %5.1f  %7lld", (double)t->nanoseconds / 1e6,
             total ? 100.0 * (double)t->nanoseconds / (double)total : 0.0, (long long)t->runs);
     if (t->operations >= 0)
-        fprintf(stderr, "  %8.2f  %5.1f", (double)t->operations / ns,
-                peak > 0 ? 100.0 * (double)t->operations / ns / peak : 0.0);
+        fprintf(stderr, "  %8.2f  %5.1f", (double)t->operations / ns, 100.0 * least / ns);
     else
         fprintf(stderr, "  %8s  %5s", "-", "-");
     if (t->bytes >= 0)
@@ -35,13 +35,32 @@ static void print_time(const cameo_kernel_time *t, int64_t total, double peak)
     fprintf(stderr, "  %s\n", t->kernel);
 }
 
-/* The kernels that ran, the dearest first, on stderr. `threads` share the work. */
+/* The peaks of `threads` cores for what the kernels multiply, in the headline. */
+static void print_peaks(const double *peaks, long threads)
+{
+    static const char *const names[CAMEO_FACTORS] = {"float32", "bfloat16", "bytes"};
+    fprintf(stderr, "%9s  %5s  %7s  %8s  %5s  %9s  %6s  kernel (peak: %.1f GFLOP/s, float32", "ms",
+            "%", "runs", "GFLOP/s", "% pk", "MB a run", "GB/s", peaks[CAMEO_FLOAT32]);
+    for (int i = CAMEO_FLOAT32 + 1; i < CAMEO_FACTORS; i++)
+        if (peaks[i] > 0)
+            fprintf(stderr, "; %s %.1f", names[i], peaks[i]);
+    fprintf(stderr, ", %ld core%s)\n", threads, threads == 1 ? "" : "s");
+}
+
+static double least_time(const cameo_kernel_time *t, const double *peaks)
+{
+    const double peak = peaks[t->factors];
+    return t->operations > 0 && peak > 0 ? (double)t->operations / peak : 0;
+}
+
+/* The kernels that ran, the dearest first, on stderr; shares are of the peak for what a kernel
+ * multiplies. `threads` share the work. */
 static void profile_table(const cameo_model *m, const cameo_context *x, long threads)
 {
     int32_t n = 0, count = 0;
     cameo_kernel_time t, *all;
-    cameo_kernel_time sum = {"in all", 0, 0, 0, 0};
-    const double peak = m->peak() * (double)threads;
+    cameo_kernel_time sum = {"in all", 0, 0, 0, 0, CAMEO_FLOAT32};
+    double peaks[CAMEO_FACTORS] = {m->peak_of(CAMEO_FLOAT32) * (double)threads}, least = 0;
     while (m->profile(x, count, &t) == 0)
         count++;
     all = (cameo_kernel_time *)calloc((size_t)count + 1, sizeof *all);
@@ -49,20 +68,20 @@ static void profile_table(const cameo_model *m, const cameo_context *x, long thr
         m->profile(x, i, &t);
         if (t.runs)
             all[n++] = t;
+        if (peaks[t.factors] <= 0)
+            peaks[t.factors] = m->peak_of(t.factors) * (double)threads;
         sum.nanoseconds += t.nanoseconds;
+        least += least_time(&t, peaks);
         sum.operations += t.operations > 0 ? t.operations : 0;
         sum.bytes += t.bytes > 0 ? t.bytes : 0;
         sum.runs = t.runs > sum.runs ? t.runs : sum.runs;
     }
     if (all)
         qsort(all, (size_t)n, sizeof *all, by_cost);
-    fprintf(stderr,
-            "%9s  %5s  %7s  %8s  %5s  %9s  %6s  kernel (peak: %.1f GFLOP/s, float32, %ld core%s)\n",
-            "ms", "%", "runs", "GFLOP/s", "% pk", "MB a run", "GB/s", peak, threads,
-            threads == 1 ? "" : "s");
+    print_peaks(peaks, threads);
     for (int32_t i = 0; all && i < n; i++)
-        print_time(&all[i], sum.nanoseconds, peak);
-    print_time(&sum, sum.nanoseconds, peak);
+        print_time(&all[i], sum.nanoseconds, least_time(&all[i], peaks));
+    print_time(&sum, sum.nanoseconds, least);
     free(all);
 }
 
