@@ -341,6 +341,9 @@ CAMEO_ONCE int cameo_set_input(cameo_context *c, int32_t i, int32_t dtype, int32
     if (rank != port->rank || rank > CAMEO_MAX_RANK)
         return cameo_fail(c, "input %s has rank %d, but the data has rank %d", port->name,
                           (int)port->rank, (int)rank);
+    if (rank > 0 && !dims)
+        return cameo_fail(c, "input %s has rank %d, but the data has no dims", port->name,
+                          (int)rank);
     for (int32_t k = 0; k < rank; k++) /* all of them, before what was set is touched */
         if (dims[k] < 0 || (port->dims[k] >= 0 && dims[k] != port->dims[k]))
             return cameo_fail(c, "input %s has %lld as dim %d, but the data has %lld", port->name,
