@@ -38,7 +38,7 @@ void arena_on_exhausted(void (*handler)(void))
     exhausted = handler;
 }
 
-static _Noreturn void run_out(void)
+_Noreturn void arena_run_out(void)
 {
     exhausted();
     abort();
@@ -48,7 +48,7 @@ Arena *arena_new(void)
 {
     Arena *a = calloc(1, sizeof *a);
     if (!a)
-        run_out();
+        arena_run_out();
     return a;
 }
 
@@ -90,11 +90,11 @@ static Block *small_block(size_t bytes)
 static Block *new_block(Arena *a, size_t size)
 {
     if (size > SIZE_MAX - sizeof(Block) - PAGE || (a->limit && a->taken + size > a->limit))
-        run_out();
+        arena_run_out();
     const size_t bytes = sizeof(Block) + size;
     Block *b = bytes < LARGE ? small_block(bytes) : large_block(bytes);
     if (!b)
-        run_out();
+        arena_run_out();
     b->size = size;
     a->taken += size;
     return b;
@@ -126,7 +126,7 @@ static void *alloc_apart(Arena *a, size_t size)
 void *arena_alloc(Arena *a, size_t size)
 {
     if (size > SIZE_MAX - 32)
-        run_out();
+        arena_run_out();
     size = (size + 15) & ~(size_t)15;
     Block *b = a->head;
     if (size > APART && (!b || b->size - b->used < size))
@@ -141,14 +141,14 @@ void *arena_alloc(Arena *a, size_t size)
 void *arena_array(Arena *a, size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / size)
-        run_out();
+        arena_run_out();
     return arena_alloc(a, n * size);
 }
 
 char *arena_copy(Arena *a, const void *bytes, size_t size)
 {
     if (size == SIZE_MAX)
-        run_out();
+        arena_run_out();
     char *p = arena_alloc(a, size + 1);
     if (size)
         memcpy(p, bytes, size);
@@ -245,7 +245,7 @@ void arena_limit(Arena *a, size_t bytes)
 void *vec_grow_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len)
 {
     if (*cap > UINT32_MAX / 2)
-        run_out();
+        arena_run_out();
     uint32_t more = *cap ? *cap * 2 : 4;
     void *fresh = arena_array(a, more, size);
     if (len)
@@ -257,7 +257,7 @@ void *vec_grow_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len)
 void *vec_reserve_(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t len, size_t more)
 {
     if (more > UINT32_MAX / 2 - len)
-        run_out();
+        arena_run_out();
     if (len + more <= *cap)
         return at;
     void *fresh = arena_array(a, len + more, size);

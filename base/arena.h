@@ -39,6 +39,8 @@ void arena_limit(Arena *a, size_t bytes);
 // What happens when memory runs out or a limit is exceeded; must not return (tools longjmp or
 // exit).
 void arena_on_exhausted(void (*handler)(void));
+// It happens: to who asks for memory elsewhere and cannot go on without.
+_Noreturn void arena_run_out(void);
 
 #define NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
 #define NEWS(arena, T, n) ((T *)arena_array((arena), (n), sizeof(T)))

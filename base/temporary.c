@@ -54,13 +54,18 @@ static void remove_with_files(const char *path)
     rmdir(path);
 }
 
-// The signal's own action is the default again (SA_RESETHAND), and follows when this returns.
-static void end_by(int number)
+void temporary_end(void)
 {
     for (int i = 0; i < MOST; i++)
         if (atomic_load(&kept[i].state) == KEPT && kept[i].maker == getpid() &&
             unlink(kept[i].path) != 0)
             remove_with_files(kept[i].path);
+}
+
+// The signal's own action is the default again (SA_RESETHAND), and follows when this returns.
+static void end_by(int number)
+{
+    temporary_end();
     raise(number);
 }
 

@@ -7,5 +7,7 @@
 void temporary_keep(const char *path);
 // It is gone, or is what it was to become.
 void temporary_forget(const char *path);
+// Removes all that there is, for who ends without return.
+void temporary_end(void);
 
 #endif

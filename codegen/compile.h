@@ -89,8 +89,8 @@ typedef struct CompileReport {
 } CompileReport;
 
 // Compiles a loaded model. The exit status of the command: 0; 1 with diagnostics (ill-typed, not
-// supported); 2 no C compiler; 3 a file cannot be written; 4 the C compiler rejects what we wrote.
-// Nothing is written unless it is 0.
+// supported); 2 no C compiler; 3 a file cannot be written, or a compiler had no room; 4 it rejects
+// what we wrote. Nothing is written unless it is 0.
 int compile_model(Model *m, const CompileOptions *o, Diags *diags, CompileReport *report);
 
 // The front half alone: types, shapes, lowering, legal kernels. NULL with diagnostics.

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "codegen/shelf.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,6 +25,18 @@ const char *message_after_line(Str s)
     return end_of_line ? end_of_line : "";
 }
 
+// Did a compiler end for want of memory or of room for its files?
+static bool had_no_room(int status, const Buf *output)
+{
+    static const char *const said[] = {
+        "annot allocate memory",  "out of memory",    "bad_alloc",
+        "o space left on device", "memory exhausted", "Killed signal"};
+    bool found = status == 128 + SIGKILL; // as Linux ends who takes too much
+    for (size_t i = 0; !found && output->len && i < sizeof said / sizeof *said; i++)
+        found = memmem(output->at, output->len, said[i], strlen(said[i])) != NULL;
+    return found;
+}
+
 static int end(Build *b, const char *name, Str of, Process *p)
 {
     Buf output = {0};
@@ -33,17 +46,18 @@ static int end(Build *b, const char *name, Str of, Process *p)
         buf_free(&output);
         return 0;
     }
+    const bool starved = had_no_room(status, &output);
     said =
-        str_printf(b->arena,
-                   "%s rejects what Cameo emitted; this is a bug of Cameo, please report it\n"
-                   "%.*s",
-                   name, (int)(output.len < 4000 ? output.len : 4000), output.at ? output.at : "");
-    if (of.len)
+        str_printf(b->arena, "%s %s\n%.*s", name,
+                   starved ? "had not enough memory, or room for files"
+                           : "rejects what Cameo emitted; this is a bug of Cameo, please report it",
+                   (int)(output.len < 4000 ? output.len : 4000), output.at ? output.at : "");
+    if (of.len && !starved)
         said = str_printf(b->arena, "the C compiler rejects %.*s%s", STR_ARG(of),
                           message_after_line(said));
     *error = said;
     buf_free(&output);
-    return of.len ? 2 : 4;
+    return starved ? 3 : of.len ? 2 : 4;
 }
 
 int jobs_call(Build *b, const char *const *argv)
@@ -124,9 +138,9 @@ static void end_job(Build *b, Job *job)
 static uint32_t most_at_once(void)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return processors < 1              ? 1
+    return processors < 1               ? 1
            : processors >= MOST_AT_ONCE ? MOST_AT_ONCE
-                                       : (uint32_t)processors + 1;
+                                        : (uint32_t)processors + 1;
 }
 
 static void start_job(Build *b, Job *job)

@@ -1,5 +1,6 @@
 // cameo: dispatch to the subcommands of tools.def, and their help.
 
+#include "base/temporary.h"
 #include "tools/tool.h"
 
 #include <string.h>
@@ -51,6 +52,7 @@ static int help(int argc, char **argv)
 static void out_of_memory(void)
 {
     fprintf(stderr, "cameo: error: not enough memory\n");
+    temporary_end();
     _exit(EXIT_BYTES);
 }
 

@@ -286,7 +286,7 @@ bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const P
     }
     free(zeros);
     if (from && !made)
-        *error = STR("no memory for packed weights");
+        arena_run_out();
     *found = made && known;
     if (!*found)
         return made;

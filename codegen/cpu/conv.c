@@ -438,10 +438,8 @@ static bool pack_weights(Match *m, const Panels *w, const Finish *f, Str *error)
     m->c.block = panels * k * TILE_ROWS;
     int64_t dims[] = {w->groups.size, panels, k, TILE_ROWS};
     float *to = arena_lend(m->mod->arena, (size_t)(w->groups.size * m->c.block) * sizeof *to);
-    if (tile && !conv_pack_tiles(&m->c, w, f, from, to)) {
-        *error = STR("no memory for packed weights");
-        return false;
-    }
+    if (tile && !conv_pack_tiles(&m->c, w, f, from, to))
+        arena_run_out();
     bool scales = m->c.split != SPLIT_NONE;
     for (int64_t i = 0; f->scale && i < w->groups.size * w->rows; i++)
         scales |= f->scale[i] != 1;
@@ -564,7 +562,7 @@ static int64_t *walk_places(const Walk *w)
 }
 
 // Places of the weights along groups and k, malloc'ed.
-static bool list_places(Match *m, const Panels *w, ByteWeights *all, Str *error)
+static void list_places(Match *m, const Panels *w, ByteWeights *all)
 {
     int64_t channels = 1, columns = 1;
     if (m->c.c)
@@ -580,10 +578,8 @@ static bool list_places(Match *m, const Panels *w, ByteWeights *all, Str *error)
                          .start = w->start,
                          .group_at = groups,
                          .k_at = k};
-    if (groups && k)
-        return true;
-    *error = STR("no memory for packed weights");
-    return false;
+    if (!groups || !k)
+        arena_run_out();
 }
 
 void conv_free_weights(ByteWeights *all)
@@ -601,8 +597,8 @@ static bool find_bytes(Match *m, const Panels *w, const Processor *cpu, Conv **f
     if (!byte_conv_fits(m->p, c, m->bytes))
         return true;
     c->copy = true;
-    const bool ok = list_places(m, w, &all, error) &&
-                    byte_conv_pack(m->p, c, m->bytes, &all, cpu, &packed, error);
+    list_places(m, w, &all);
+    const bool ok = byte_conv_pack(m->p, c, m->bytes, &all, cpu, &packed, error);
     if (packed) {
         m->bytes->channels = c->channels;
         c->channels = poly_const(m->polys, byte_conv_planes(m->bytes, &all));
@@ -766,15 +762,15 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     return true;
 }
 
-bool conv_read_narrow(Printer *p, Kernel *k, Conv *c, ByteWeights *weights, Str *error)
+void conv_read_narrow(Printer *p, Kernel *k, Conv *c, ByteWeights *weights)
 {
     Match m = {.p = p, .mod = p->mod, .polys = p->mod->polys, .half = true};
     Panels w;
     *c = (Conv){0};
     *weights = (ByteWeights){0};
     if (!find_sum(&m, k) || m.c.wide || m.c.computed || !choose_roles(&m) || !read_panels(&m, &w))
-        return true;
+        return;
     *c = m.c;
     c->bytes = m.bytes;
-    return list_places(&m, &w, weights, error);
+    list_places(&m, &w, weights);
 }

@@ -85,8 +85,8 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
 // The same of one of bfloat16 on matrix registers.
 bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *error);
 // The convolution of bfloat16 or of bytes that k is, nothing packed: c->reduce is NULL where it is
-// none. What conv_free_weights frees: where its weights are. false with *error: no memory.
-bool conv_read_narrow(Printer *p, Kernel *k, Conv *c, struct ByteWeights *weights, Str *error);
+// none. What conv_free_weights frees: where its weights are.
+void conv_read_narrow(Printer *p, Kernel *k, Conv *c, struct ByteWeights *weights);
 void conv_free_weights(struct ByteWeights *weights);
 // Places of y: the elements of one of its rows.
 Index conv_places(Polys *polys, const Conv *c);

@@ -202,8 +202,9 @@ bool conv_find_half(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, 
     ByteWeights all;
     Conv c;
     *found = NULL;
-    bool ok = conv_read_narrow(p, k, &c, &all, error);
-    if (ok && c.reduce && !c.bytes && half_conv_fits(&c, &all, how->cpu)) {
+    bool ok = true;
+    conv_read_narrow(p, k, &c, &all);
+    if (c.reduce && !c.bytes && half_conv_fits(&c, &all, how->cpu)) {
         c.copy = true;
         c.half = half_conv_pack(p, &c, &all, error);
         ok = c.half != NULL;

@@ -337,11 +337,10 @@ static void join_groups(Layouts *l, Site *site)
     site->conv.m = all;
 }
 
-static bool read_conv(Layouts *l, Site *site, Str *error)
+static void read_conv(Layouts *l, Site *site)
 {
     PixelConv c;
-    if (!conv_read_narrow(l->p, site->step->kernel, &site->conv, &site->weights, error))
-        return false;
+    conv_read_narrow(l->p, site->step->kernel, &site->conv, &site->weights);
     const Conv *conv = &site->conv;
     if (conv->reduce && !conv->depthwise && !conv->m && site->weights.rows == 1)
         give_channel(l, site);
@@ -349,14 +348,13 @@ static bool read_conv(Layouts *l, Site *site, Str *error)
         join_groups(l, site);
     if (!conv->reduce || !pixel_conv_fits(l->p, conv, &site->weights, l->how->cpu,
                                           !l->values[conv->x->buffer].fits, &c))
-        return true;
+        return;
     site->part = part_of(l, site, c.channel);
     if (!stores_fit(l, site, &c))
-        return true;
+        return;
     site->pixels = NEW(l->mod->arena, PixelConv);
     *site->pixels = c;
     site->channel = c.channel;
-    return true;
 }
 
 static void walk_values(Layouts *l, const Stmt *s, void (*visit)(void *context, const Expr *e))
@@ -376,7 +374,7 @@ static void note_read(void *context, const Expr *e)
         l->values[e->buffer].read = true;
 }
 
-static bool read_sites(Layouts *l, Str *error)
+static void read_sites(Layouts *l)
 {
     for (Step *s = l->mod->steps; s; s = s->next)
         l->nsites += s->kind == STEP_KERNEL && !s->kernel->on_host;
@@ -392,9 +390,7 @@ static bool read_sites(Layouts *l, Str *error)
             walk_values(l, s->kernel->body, note_read);
         }
     for (uint32_t i = 0; i < l->nsites; i++)
-        if (!read_conv(l, &l->sites[i], error))
-            return false;
-    return true;
+        read_conv(l, &l->sites[i]);
 }
 
 // ---- choosing ----------------------------------------------------------------------------------
@@ -772,7 +768,8 @@ bool layouts_module(Module *mod, const ConvChoice *how, Str *error)
     for (BufferId b = 1; b < mod->buffers.len; b++)
         l.values[b].fits = dims_fit(buffer_at(mod, b), &l.values[b]);
     refuse_inside(&l, mod->steps, true);
-    bool ok = read_sites(&l, error), any = false;
+    bool ok = true, any = false;
+    read_sites(&l);
     for (uint32_t i = 0; ok && i < l.nsites; i++)
         any |= l.sites[i].pixels != NULL;
     for (BufferId b = 1; b < mod->buffers.len; b++)

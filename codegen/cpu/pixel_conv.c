@@ -167,10 +167,11 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
     if (from && to->windows) {
         const bool packed = c->bytes ? pixel_byte_windows_pack(mod, c, w, from, to)
                                      : pixel_windows_pack(mod, w, from, to);
-        *error = packed ? *error : STR("no memory for packed weights");
-        if (packed && c->bytes)
+        if (!packed)
+            arena_run_out();
+        if (c->bytes)
             add_totals(mod, c, w, to->filled, from);
-        return packed;
+        return true;
     }
     const int64_t words = to->filled * steps_of(to) * WORDS;
     if (!from)
