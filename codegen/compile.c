@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -248,19 +249,39 @@ static bool put_weights(const Texted *t, ByteSink *out, Str *error)
     return true;
 }
 
+// Behind what is in the file, and into `tag`.
+static bool put_tag(FILE *f, unsigned char *tag)
+{
+    struct stat st;
+    uint64_t made = 0;
+    if (fstat(fileno(f), &st) != 0)
+        return false;
+    if (st.st_size > 0) {
+        void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fileno(f), 0);
+        if (at == MAP_FAILED)
+            return false;
+        made = hash_bytes(at, (size_t)st.st_size, 0);
+        munmap(at, (size_t)st.st_size);
+    }
+    memcpy(tag, &made, WEIGHTS_TAG);
+    return fwrite(tag, 1, WEIGHTS_TAG, f) == WEIGHTS_TAG;
+}
+
 // As they lie in memory: to a file of the build's folder, or where they are run from here into the
 // report.
-static int write_weights(Build *b, const Texted *t)
+static int write_weights(Build *b, const Texted *t, EmitOptions *emit)
 {
     Str *error = &b->report->error;
     if (b->o->kind == EMIT_LOADED)
         return put_weights(t, &(ByteSink){.buf = &b->report->weights}, error) ? 0 : 1;
-    FILE *f = fopen(join(b->arena, b->dir, within(b, ".weights"), ""), "wb");
+    FILE *f = fopen(join(b->arena, b->dir, within(b, ".weights"), ""), "w+b");
     if (!f) {
         *error = str_printf(b->arena, "%s: %s", b->dir, strerror(errno));
         return 3;
     }
     bool ok = put_weights(t, &(ByteSink){.file = f}, error), written = !ferror(f);
+    if (emit->weights_tagged)
+        written = fflush(f) == 0 && put_tag(f, emit->weights_tag) && written;
     written = fclose(f) == 0 && written;
     if (!written)
         *error = STR("the weights cannot be written");
@@ -390,7 +411,7 @@ static int include_weights(Build *b, const Attached *w, EmitOptions *emit)
     emit_weights_blob(emit, w->size, &blobs);
     if (emit->image_path)
         blob_print(&blobs, b->prefix, "image", emit->image_path);
-    int status = write_weights(b, &w->of);
+    int status = write_weights(b, &w->of, emit);
     status = status ? status : build_write_text(b, within(b, "_blobs.c"), &blobs);
     buf_free(&blobs);
     status = status ? status : toolchain_compile(b);
@@ -464,6 +485,7 @@ static EmitOptions emit_options(Build *b, Module *mod, const Plan *plan)
     emit.beside =
         (o->kind == EMIT_EXE || o->kind == EMIT_SHARED) && o->device == ON_CPU && !o->apart;
     emit.weights = choose_weights(b, plan);
+    emit.weights_tagged = emit.weights == WEIGHTS_FILE && o->kind != EMIT_LOADED;
     emit.weights_path = o->kind == EMIT_C || emit.weights == WEIGHTS_FILE
                             ? path_base(compile_beside(b->arena, b->o, ".weights"))
                             : within(b, ".weights");
@@ -482,6 +504,7 @@ typedef struct Texting {
     Texted done;
     EmitOptions emit;
     Texts texts; // but for `model` of all
+    bool weights_written;
 } Texting;
 
 // What is around the model.
@@ -498,6 +521,8 @@ static int write_texts(Texting *x)
         emit_choice(b->prefix, cpus, n, &t->api);
     if (x->emit.blobs)
         emit_weights_blob(&x->emit, b->report->weights_size, &t->blobs);
+    if (x->emit.blobs && x->emit.weights_tagged)
+        emit_weights_tag(&x->emit, x->emit.weights_tag, &t->blobs);
     b->has_products = t->products.len > 0;
     b->has_tiles = t->tiles.len > 0;
     b->has_blobs = t->blobs.len > 0;
@@ -561,6 +586,12 @@ static int emit_text(Texting *x, const Lowered *l, const char *name)
     emit->products = linked && !emit->several && !emit->kept ? &t->products : NULL;
     emit->tiles = emit->products ? &t->tiles : NULL;
     int status = 0;
+    if (emit->weights_tagged && !emit->blobs) { // the tag is part of this text
+        status = write_weights(b, &(Texted){.all = {l}, .n = 1}, emit);
+        x->weights_written = true;
+    }
+    if (status)
+        return status;
     if (o->device == ON_CUDA)
         status = emit_cuda(b, l->mod, l->plan, emit, &t->model);
     else if (!emit_c(l->mod, l->plan, emit, &t->model, &b->report->error))
@@ -640,8 +671,9 @@ static int build(Build *b, Model *m, Diags *diags)
     Texting x = {.b = b, .blob = blob_new(b->arena)};
     int status = lower_for_processors(b, m, diags, all, take, &x);
     double since = stage_clock();
-    if (!status && (x.emit.weights == WEIGHTS_INCBIN || x.emit.weights == WEIGHTS_FILE))
-        status = write_weights(b, &x.done);
+    if (!status && !x.weights_written &&
+        (x.emit.weights == WEIGHTS_INCBIN || x.emit.weights == WEIGHTS_FILE))
+        status = write_weights(b, &x.done, &x.emit);
     status = status ? status : write_texts(&x);
     if (!status) {
         stage_more(b->arena, &b->report->stages, "text", &since);

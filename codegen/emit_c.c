@@ -328,8 +328,22 @@ void emit_blob(Printer *p, const EmitOptions *o, const char *name, const char *p
     declare_blob(p, name);
 }
 
+void emit_weights_tag(const EmitOptions *o, const unsigned char *tag, Buf *out)
+{
+    buf_printf(out,
+               "__attribute__((visibility(\"hidden\"))) const unsigned char %s_weights_tag[] = {",
+               o->prefix);
+    for (size_t i = 0; i < WEIGHTS_TAG; i++)
+        buf_printf(out, "%s%u", i ? ", " : "", tag[i]);
+    buf_printf(out, "};\n\n");
+}
+
 void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o)
 {
+    if (o->weights_tagged)
+        declare_blob(p, "weights_tag");
+    if (o->weights_tagged && !o->blobs)
+        emit_weights_tag(o, o->weights_tag, p->out);
     if (o->weights != WEIGHTS_INCBIN && o->weights != WEIGHTS_ATTACHED)
         return;
     if (!o->blobs)

@@ -13,22 +13,28 @@ typedef enum WeightsMode {
     WEIGHTS_FILE      // a blob read when a context is created, or given by the caller
 } WeightsMode;
 
+// Bytes behind the weights in their file, made of those: CAMEO_WEIGHTS_TAG of runtime/.
+enum { WEIGHTS_TAG = 8 };
+
 typedef struct EmitOptions {
     const char *prefix;
     const char *source; // the model as the user named it, for the headline; may be NULL
     WeightsMode weights;
     const char *weights_path; // INCBIN: for the assembler; FILE: where the program looks
-    bool profile;             // time each kernel
-    uint32_t grain;           // the least work of a thread's share (codegen/parts.h); 0: the usual
-    uint32_t threads;         // of a context that is not told otherwise; 0: one
-    bool strict;              // each multiplication and each addition rounds
-    bool has_lists;           // among inputs and outputs
-    const char *libraries;    // "-lm": what to link with
-    const char *image_path;   // of compiled kernels, for the assembler; NULL: no device
-    Buf *blobs; // takes what the assembler includes but weights; NULL: all is in the unit itself
+    // The file ends in a tag that the program knows; that, where `blobs` is NULL.
+    bool weights_tagged;
+    unsigned char weights_tag[WEIGHTS_TAG];
+    bool profile;           // time each kernel
+    uint32_t grain;         // the least work of a thread's share (codegen/parts.h); 0: the usual
+    uint32_t threads;       // of a context that is not told otherwise; 0: one
+    bool strict;            // each multiplication and each addition rounds
+    bool has_lists;         // among inputs and outputs
+    const char *libraries;  // "-lm": what to link with
+    const char *image_path; // of compiled kernels, for the assembler; NULL: no device
+    Buf *blobs;   // takes what the assembler includes but weights; NULL: all is in the unit itself
     bool several; // processors, each with a program of the model (codegen/cpus.h)
     Buf *api;     // takes what stands around these, but emit_choice; NULL: another text's has it
-    const Processor *rows;    // of the processors, the best one last
+    const Processor *rows; // of the processors, the best one last
     uint32_t nrows;
     Buf *products, *tiles; // take the functions of products and their tiles; NULL: as blobs
     bool apart;            // each value has memory of its own (codegen/plan.h)
@@ -57,6 +63,8 @@ void emit_choice(const char *prefix, const uint32_t *numbers, uint32_t n, Buf *o
 // Where weights of that size are, in the way that the options say; nothing for those that are no
 // part of a program.
 void emit_weights_blob(const EmitOptions *o, int64_t size, Buf *out);
+// The definition of PREFIX_weights_tag, which a tagged file of weights ends in.
+void emit_weights_tag(const EmitOptions *o, const unsigned char *tag, Buf *out);
 // The declaration of PREFIX_weights; and what emit_weights_blob prints, where that is in the unit.
 void emit_weights_symbol(Printer *p, const Plan *plan, const EmitOptions *o);
 // A page-aligned constant PREFIX_name with the contents of a file, as C.

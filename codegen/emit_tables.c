@@ -336,6 +336,8 @@ static void print_program(Printer *p, const Plan *plan, const EmitOptions *o)
         print_c_string(p->out, str_of(o->weights_path));
         buf_printf(p->out, ",\n");
     }
+    if (o->weights_tagged)
+        buf_printf(p->out, "    .weights_tag = %s_weights_tag,\n", x);
     if (o->profile)
         buf_printf(p->out, "    .nkernels = %u,\n    .kernels = %s_kernels,\n", p->mod->nkernels,
                    x);

@@ -659,7 +659,8 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
             status = 3;
         } else if (!x) {
             const char *path = options.weights_path;
-            snprintf(c.error, sizeof c.error, "no memory, or the weights cannot be read%s%s",
+            snprintf(c.error, sizeof c.error,
+                     "no memory, or the weights cannot be read or are not this program's%s%s",
                      path ? ": " : "", path ? path : "");
             status = 3;
         } else {

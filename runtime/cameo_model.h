@@ -47,7 +47,8 @@ struct cameo_pool {
 };
 
 typedef struct cameo_options {
-    const void *weights;      /* the blob of a model compiled with --weights file, if in memory */
+    const void *weights;      /* of a model compiled with --weights file: the whole file's bytes, if
+                               * in memory */
     const char *weights_path; /* or the file to read it from; both NULL: the default path */
     int32_t threads;          /* 0: as many as the model was compiled for (--threads), else one */
     cameo_pool *pool; /* the caller's, which outlives the context; NULL: a context of more than one
@@ -77,7 +78,8 @@ typedef struct cameo_model {
     const char *version; /* of the compiler, and what the program needs */
     int32_t ninputs, noutputs;
     const cameo_port *inputs, *outputs;
-    /* A new context, or NULL for want of memory, weights or instructions. `options` may be NULL. */
+    /* A new context, or NULL for want of memory, of weights (those of another compilation are
+     * refused) or of instructions. `options` may be NULL. */
     cameo_context *(*create)(const cameo_options *options);
     void (*destroy)(cameo_context *context);
     /* Sets input i: row-major elements that stay the caller's and must live until run returns;

@@ -30,7 +30,7 @@ enum { CAMEO_BEHIND = 1 << 20 }; /* bytes behind each value that nobody may touc
 #include <unistd.h>
 #endif
 
-enum { CAMEO_MAX_RANK = 16, CAMEO_HUGE_PAGE = 2 << 20 };
+enum { CAMEO_MAX_RANK = 16, CAMEO_HUGE_PAGE = 2 << 20, CAMEO_WEIGHTS_TAG = 8 };
 
 typedef struct cameo_block { /* memory that grows and keeps its contents */
     unsigned char *at;
@@ -54,7 +54,10 @@ typedef struct cameo_program {
     const unsigned char *weights;
     int64_t weights_size;
     const char *weights_path; /* NULL: embedded, or none */
-    int32_t nkernels;         /* that are timed; 0 without --profile */
+    /* What their file ends in, made of all that is before it: so that a program knows its own, and
+     * reads no more of it than that. CAMEO_WEIGHTS_TAG bytes; NULL: nothing. */
+    const unsigned char *weights_tag;
+    int32_t nkernels; /* that are timed; 0 without --profile */
     const char *const *kernels;
     /* Sets the dims that inputs give and checks the rest; sizes of planned values. 0 or -1. */
     int (*bind)(cameo_context *c, int64_t *sizes);
@@ -198,14 +201,18 @@ CAMEO_ONCE void *cameo_reserve(cameo_block *b, int64_t size)
     return at;
 }
 
-/* The first `size` bytes of a file of weights; NULL: they cannot be had. Mapped where that is known
- * how to: programs that are given the same file share its pages, and read of it what they need. */
+/* The first `size` bytes of a file of weights that ends in `tag` behind them; NULL: they cannot be
+ * had. Mapped where that is known how to: programs that are given the same file share its pages,
+ * and read of it what they need. */
 #ifdef __linux__
-CAMEO_FN unsigned char *cameo_enter_weights(const char *path, int64_t size)
+CAMEO_FN unsigned char *cameo_enter_weights(const char *path, int64_t size,
+                                            const unsigned char *tag)
 {
-    struct stat st;
+    unsigned char end[CAMEO_WEIGHTS_TAG];
     const int file = open(path, O_RDONLY);
-    const int whole = file >= 0 && fstat(file, &st) == 0 && st.st_size >= size;
+    const int whole = file >= 0 && lseek(file, (off_t)size, SEEK_SET) == (off_t)size &&
+                      read(file, end, sizeof end) == (ssize_t)sizeof end &&
+                      memcmp(end, tag, sizeof end) == 0;
     void *at = whole ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
     if (file >= 0)
         close(file);
@@ -218,14 +225,16 @@ CAMEO_FN void cameo_leave_weights(unsigned char *at, int64_t size)
         munmap(at, (size_t)size);
 }
 #else
-CAMEO_FN unsigned char *cameo_enter_weights(const char *path, int64_t size)
+CAMEO_FN unsigned char *cameo_enter_weights(const char *path, int64_t size,
+                                            const unsigned char *tag)
 {
+    const size_t all = (size_t)size + CAMEO_WEIGHTS_TAG;
     FILE *f = fopen(path, "rb");
-    unsigned char *at = f ? (unsigned char *)cameo_aligned_alloc(size) : NULL;
-    const size_t n = at ? fread(at, 1, (size_t)size, f) : 0;
+    unsigned char *at = f ? (unsigned char *)cameo_aligned_alloc((int64_t)all) : NULL;
+    const size_t n = at ? fread(at, 1, all, f) : 0;
     if (f)
         fclose(f);
-    if (n == (size_t)size)
+    if (n == all && memcmp(at + size, tag, CAMEO_WEIGHTS_TAG) == 0)
         return at;
     free(at);
     return NULL;
@@ -282,10 +291,13 @@ CAMEO_FN int cameo_load_weights(cameo_context *c, const cameo_options *options)
 {
     const cameo_program *p = c->program;
     const int given = options && options->weights;
+    const unsigned char *tag = p->weights_size > 0 ? p->weights_tag : NULL;
     c->weights = given ? (const unsigned char *)options->weights : p->weights;
-    if (!c->weights && p->weights_path && p->weights_size > 0) {
+    if (given && tag && memcmp(c->weights + p->weights_size, tag, CAMEO_WEIGHTS_TAG) != 0)
+        return -1;
+    if (!c->weights && tag) {
         const char *other = options ? options->weights_path : NULL;
-        c->own_weights = cameo_enter_weights(other ? other : p->weights_path, p->weights_size);
+        c->own_weights = cameo_enter_weights(other ? other : p->weights_path, p->weights_size, tag);
         c->weights = c->own_weights;
         if (!c->weights)
             return -1;
