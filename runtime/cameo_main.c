@@ -18,12 +18,16 @@
 #pragma weak cameo_format_object
 #pragma weak cameo_print_object
 
+enum { PATH_ROOM = 4096, NAME_ROOM = 224 }; /* bytes; names of files may have 255 */
+
 typedef struct Command {
     const cameo_model *model;
     const char *program, *out, *format, *dataset, *weights, *trace;
     long bench, threads;
     bool random;
     char **files; /* by input: what it came from; NULL: no file */
+    const cameo_kept *kept;
+    char (*names)[NAME_ROOM]; /* of outputs' files, without ending */
     cameo_tensor *inputs;
     cameo_loaded *lists; /* of inputs that are no tensors */
     bool *loaded;
@@ -285,7 +289,7 @@ static int make_random(Command *c, int32_t i)
 static void file_name(const char *name, char *out, size_t room)
 {
     size_t n = 0;
-    for (; *name && n + 16 < room; name++) {
+    for (; *name && n + 12 < room; name++) { /* room for a number behind it */
         bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') ||
                      (*name >= '0' && *name <= '9') || strchr("._-", *name);
         out[n++] = plain ? *name : '_';
@@ -295,20 +299,80 @@ static void file_name(const char *name, char *out, size_t room)
     out[n] = 0;
 }
 
-/* The name of output i's file without ending: a clash with an earlier one gets "-2", "-3" ... */
-static void output_name(const cameo_model *m, int32_t i, char *out, size_t room)
+/* Names of outputs' files: a clash with an earlier one gets "-2", "-3" ... */
+static void name_outputs(Command *c)
 {
-    char base[512], other[512];
-    file_name(m->outputs[i].name, base, sizeof base);
-    int count = 1;
-    for (int32_t k = 0; k < i; k++) {
-        file_name(m->outputs[k].name, other, sizeof other);
-        count += strcmp(base, other) == 0;
+    char base[NAME_ROOM];
+    for (int32_t i = 0, k; i < c->model->noutputs; i++) {
+        file_name(c->model->outputs[i].name, base, sizeof base);
+        memcpy(c->names[i], base, sizeof base);
+        for (int count = 2; k = 0, true; count++) {
+            while (k < i && strcmp(c->names[k], c->names[i]) != 0)
+                k++;
+            if (k == i)
+                break;
+            snprintf(c->names[i], NAME_ROOM, "%.*s-%d", NAME_ROOM - 12, base, count);
+        }
     }
-    if (count > 1)
-        snprintf(out, room, "%s-%d", base, count);
+}
+
+/* A dtype that .npy has no name for is told by a file beside it. */
+static bool has_json(const Command *c, int32_t i)
+{
+    return strcmp(c->format, "npy") == 0 && !output_type(c->model, i) &&
+           !cameo_npy_knows(c->model->outputs[i].dtype);
+}
+
+/* The file of output i, or the one beside it. */
+static void output_path(const Command *c, int32_t i, bool json, char path[PATH_ROOM])
+{
+    if (strcmp(c->format, "pb") == 0)
+        snprintf(path, PATH_ROOM, "%s/output_%d.pb", c->out, (int)i);
     else
-        snprintf(out, room, "%s", base);
+        snprintf(path, PATH_ROOM, "%s/%s.%s", c->out, c->names[i],
+                 json                       ? "json"
+                 : output_type(c->model, i) ? "pb"
+                                            : "npy");
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Nothing is written over what is read: said before anything is computed. */
+static int refuse_read(Command *c, const char *path, const char *weights)
+{
+    const cameo_model *m = c->model;
+    for (int32_t i = 0; i < m->ninputs; i++)
+        if (same_file(c->files[i], path)) {
+            snprintf(c->error, sizeof c->error, "%s is what input %s is read from", path,
+                     m->inputs[i].name);
+            return 2;
+        }
+    const bool model = c->kept && c->kept->is(c->kept->of, path);
+    if (!model && !same_file(weights, path))
+        return 0;
+    snprintf(c->error, sizeof c->error, "%s is what the %s read from", path,
+             model ? "model is" : "weights are");
+    return 2;
+}
+
+static int refuse_outputs(Command *c, const char *weights)
+{
+    char path[PATH_ROOM];
+    int status = c->trace ? refuse_read(c, c->trace, weights) : 0;
+    for (int32_t i = 0; c->out && i < c->model->noutputs && !status; i++) {
+        output_path(c, i, false, path);
+        status = refuse_read(c, path, weights);
+        if (status || !has_json(c, i))
+            continue;
+        output_path(c, i, true, path);
+        status = refuse_read(c, path, weights);
+    }
+    return status;
 }
 
 static void output_tensor(const Command *c, const cameo_context *x, int32_t i, cameo_tensor *t)
@@ -324,17 +388,13 @@ static void output_tensor(const Command *c, const cameo_context *x, int32_t i, c
 
 static int write_output(Command *c, const cameo_context *x, int32_t i)
 {
-    char path[4096], name[600];
+    char path[PATH_ROOM];
     const cameo_type *type = output_type(c->model, i);
     cameo_tensor t = {.name = ""};
     if (!type)
         output_tensor(c, x, i, &t);
     bool pb = strcmp(c->format, "pb") == 0;
-    output_name(c->model, i, name, sizeof name);
-    if (pb)
-        snprintf(path, sizeof path, "%s/output_%d.pb", c->out, (int)i);
-    else
-        snprintf(path, sizeof path, "%s/%s.%s", c->out, name, type ? "pb" : "npy");
+    output_path(c, i, false, path);
     size_t len;
     unsigned char *bytes = type ? cameo_format_object(c->model->output_object(x, i), type,
                                                       c->model->outputs[i].name, &len)
@@ -344,10 +404,10 @@ static int write_output(Command *c, const cameo_context *x, int32_t i)
         return snprintf(c->error, sizeof c->error, "no memory"), 1;
     int status = cameo_write_file(path, bytes, len, c->error, sizeof c->error);
     free(bytes);
-    if (status == 0 && !pb && !type && !cameo_npy_knows(t.dtype)) {
+    if (status == 0 && has_json(c, i)) {
         char json[128];
         int n = snprintf(json, sizeof json, "{\"dtype\":\"%s\"}\n", cameo_dtype_name(t.dtype));
-        snprintf(path, sizeof path, "%s/%s.json", c->out, name);
+        output_path(c, i, true, path);
         status = cameo_write_file(path, json, (size_t)n, c->error, sizeof c->error);
     }
     return status ? 3 : 0;
@@ -535,6 +595,8 @@ static int take_option(Command *c, int option, const char *value)
         return usage(c, "not a positive number:", value);
     switch (option) {
     case 1:
+        if (strlen(value) >= PATH_ROOM - NAME_ROOM - 16)
+            return usage(c, "too long a path:", value);
         c->out = value;
         break;
     case 2:
@@ -608,10 +670,37 @@ static int load_rest(Command *c)
     return status;
 }
 
+/* Creates the context and runs. */
+static int start(Command *c, const cameo_options *given, cameo_context **x)
+{
+    const cameo_model *m = c->model;
+    cameo_options options = *given;
+    options.weights_path = c->weights ? c->weights : given->weights_path;
+    options.threads = c->threads ? (int32_t)c->threads : given->threads;
+    name_outputs(c);
+    const int refused = refuse_outputs(c, options.weights_path);
+    if (refused)
+        return refused;
+    *x = m->create(&options);
+    if (*x)
+        return run(c, *x);
+    const char *lacks = m->lacks ? m->lacks() : NULL, *path = options.weights_path;
+    if (lacks)
+        snprintf(c->error, sizeof c->error,
+                 "this processor has no %s, for which the program was compiled (--cpu says what "
+                 "for; portable runs anywhere)",
+                 lacks);
+    else
+        snprintf(c->error, sizeof c->error,
+                 "no memory, or the weights cannot be read or are not this program's%s%s",
+                 path ? ": " : "", path ? path : "");
+    return 3;
+}
+
 int cameo_main(const cameo_model *model, int argc, char **argv)
 {
     cameo_options none = {0};
-    return cameo_main_with(model, &none, argc, argv);
+    return cameo_main_with(model, &none, NULL, argc, argv);
 }
 
 int cameo_main_beside(const cameo_model *model, const char *file, int argc, char **argv)
@@ -625,12 +714,14 @@ int cameo_main_beside(const cameo_model *model, const char *file, int argc, char
     const bool fits = n > 0 && (size_t)snprintf(path + n, room, "%s", file) < room;
     options.weights_path = // beside the program, unless they are but in the working folder
         fits && (access(path, R_OK) == 0 || access(file, R_OK) != 0) ? path : file;
-    return cameo_main_with(model, &options, argc, argv);
+    return cameo_main_with(model, &options, NULL, argc, argv);
 }
 
-int cameo_main_with(const cameo_model *model, const cameo_options *given, int argc, char **argv)
+int cameo_main_with(const cameo_model *model, const cameo_options *given, const cameo_kept *kept,
+                    int argc, char **argv)
 {
     Command c = {.model = model, .program = argc ? argv[0] : model->name, .format = "npy"};
+    c.kept = kept;
     const char *slash = strrchr(c.program, '/');
     c.program = slash ? slash + 1 : c.program;
     size_t n = (size_t)model->ninputs + 1;
@@ -638,35 +729,15 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
     c.lists = calloc(n, sizeof *c.lists);
     c.loaded = calloc(n, sizeof *c.loaded);
     c.files = calloc(n, sizeof *c.files);
+    c.names = calloc((size_t)model->noutputs + 1, sizeof *c.names);
     cameo_context *x = NULL;
-    const bool room = c.inputs && c.lists && c.loaded && c.files;
+    const bool room = c.inputs && c.lists && c.loaded && c.files && c.names;
     int status = room ? take_arguments(&c, argc, argv) : 1;
     bool done = status >= 0;
     if (!done)
         status = load_rest(&c);
-    if (!done && status == 0) {
-        cameo_options options = *given;
-        options.weights_path = c.weights ? c.weights : given->weights_path;
-        options.threads = c.threads ? (int32_t)c.threads : given->threads;
-        x = model->create(&options);
-        const char *lacks = !x && model->lacks ? model->lacks() : NULL;
-        if (lacks) {
-            snprintf(
-                c.error, sizeof c.error,
-                "this processor has no %s, for which the program was compiled (--cpu says what "
-                "for; portable runs anywhere)",
-                lacks);
-            status = 3;
-        } else if (!x) {
-            const char *path = options.weights_path;
-            snprintf(c.error, sizeof c.error,
-                     "no memory, or the weights cannot be read or are not this program's%s%s",
-                     path ? ": " : "", path ? path : "");
-            status = 3;
-        } else {
-            status = run(&c, x);
-        }
-    }
+    if (!done && status == 0)
+        status = start(&c, given, &x);
     if (status == 0 && fflush(stdout) != 0) {
         snprintf(c.error, sizeof c.error, "cannot write to stdout");
         status = 3;
@@ -679,6 +750,7 @@ int cameo_main_with(const cameo_model *model, const cameo_options *given, int ar
         free(c.files[i]);
     }
     free(c.files);
+    free(c.names);
     free(c.inputs);
     free(c.lists);
     free(c.loaded);

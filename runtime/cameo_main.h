@@ -9,8 +9,15 @@
 /* As main: reads inputs, runs, prints or writes outputs. The exit status (docs: 0; 1 the run
  * failed; 2 usage or wrong input data; 3 a file cannot be read or written). */
 int cameo_main(const cameo_model *model, int argc, char **argv);
-/* The same, with what `create` is given where the command line does not say otherwise. */
-int cameo_main_with(const cameo_model *model, const cameo_options *options, int argc, char **argv);
+/* Is `path` among the files that nothing may be written over? */
+typedef struct cameo_kept {
+    int (*is)(const void *of, const char *path);
+    const void *of;
+} cameo_kept;
+/* The same, with what `create` is given where the command line does not say otherwise, and files
+ * that are kept beside those that inputs and weights are read from; NULL: none. */
+int cameo_main_with(const cameo_model *model, const cameo_options *options, const cameo_kept *kept,
+                    int argc, char **argv);
 
 /* As cameo_main, of a program whose weights are `file` in the folder that it lies in itself,
  * wherever it is called from; else in the one that it is called in. */

@@ -43,6 +43,11 @@ static const ToolOption options[] = {
     {0},
 };
 
+static int is_read(const void *model, const char *path)
+{
+    return model_reads(model, path);
+}
+
 static int run(const Tool *t, int argc, char **argv)
 {
     CompileOptions o = {0};
@@ -104,7 +109,7 @@ static int run(const Tool *t, int argc, char **argv)
     else
         status = session_open(t, model, &o, &s);
     if (!status)
-        status = cameo_main_with(s.model, &s.options, n, passed);
+        status = cameo_main_with(s.model, &s.options, &(cameo_kept){is_read, s.source}, n, passed);
     if (s.arena)
         session_close(&s);
     free(passed);

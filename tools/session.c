@@ -69,6 +69,7 @@ int session_open(const Tool *t, const char *path, CompileOptions *o, Session *s)
     o->out = str_printf(s->arena, library ? "%s/model.so" : "%s/model.o", dir).at;
     o->prefix = "model";
     o->verbose = tool_style.verbose;
+    s->source = m;
     status = compile_model(m, o, &diags, &s->report);
     status = tool_status(&diags, status);
     tool_print_diags(&diags);

@@ -12,6 +12,7 @@ typedef struct Session {
     Jit *jit;
     void *library; // what stands for it where the model runs on a device
     const cameo_model *model;
+    const Model *source; // what was compiled
     cameo_options options; // for its create: holds the weights
     CompileReport report;
 } Session;
