@@ -81,7 +81,7 @@ static inline __attribute__((unused)) int cameo_conv_ends(const cameo_conv *g,
     const int64_t row = v->out[2], lanes = (row + CAMEO_LANES - 1) / CAMEO_LANES * CAMEO_LANES;
     const int64_t crossing = row < PANEL ? row : PANEL;
     const int apart = g->copy || (v->out[0] == 1 && v->at[1] >= row);
-    return (v->out[0] > 1 || v->out[1] > 1) && apart && 3 * lanes <= 4 * row &&
+    return row > 0 && (v->out[0] > 1 || v->out[1] > 1) && apart && 3 * lanes <= 4 * row &&
            g->rows * (lanes - row) <= CAMEO_CONV_COPY * crossing;
 }
 
