@@ -356,10 +356,14 @@ CAMEO_ONCE int cameo_set_input(cameo_context *c, int32_t i, int32_t dtype, int32
     if (rank > 0 && !dims)
         return cameo_fail(c, "input %s has rank %d, but the data has no dims", port->name,
                           (int)rank);
-    for (int32_t k = 0; k < rank; k++) /* all of them, before what was set is touched */
-        if (dims[k] < 0 || (port->dims[k] >= 0 && dims[k] != port->dims[k]))
+    int64_t all = 1; /* of what sizes are computed from: also where there are no elements */
+    for (int32_t k = 0; k < rank; k++) { /* all of them, before what was set is touched */
+        if (dims[k] < 0 || (port->dims[k] >= 0 && dims[k] != port->dims[k]) ||
+            (dims[k] > 0 && all > (INT64_C(1) << 46) / dims[k]))
             return cameo_fail(c, "input %s has %lld as dim %d, but the data has %lld", port->name,
                               (long long)port->dims[k], (int)k, (long long)dims[k]);
+        all *= dims[k] > 0 ? dims[k] : 1;
+    }
     cameo_value *v = &c->inputs[i];
     int none = 0;
     for (int32_t k = 0; k < rank; k++) {
