@@ -195,11 +195,26 @@ static void fail_to_write(Arena *a, Str *error, const Contents *c, const char *p
         fail(a, error, "write", path);
 }
 
+// Where a link leads to, if that is a file with a name: so that the link stays one. /dev/stdout is
+// such a link where the shell has sent it to a file, which may have no name any more.
+static const char *linked(Arena *a, const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode) || stat(path, &st) != 0)
+        return path;
+    char *real = realpath(path, NULL);
+    const char *found = real ? arena_copy(a, real, strlen(real)) : NULL;
+    free(real);
+    return found;
+}
+
 static bool put_file(const char *path, Contents *contents, unsigned mode, Str *error, Arena *a)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { // a device or pipe: no rename over it
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
+    const char *to = linked(a, path);
+    // a device or pipe: no rename over it
+    if (!to || (stat(to, &st) == 0 && !S_ISREG(st.st_mode))) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC | (to ? 0 : O_TRUNC));
         bool ok = fd >= 0 && write_contents(fd, contents);
         if (!ok)
             fail_to_write(a, error, contents, path);
@@ -207,17 +222,17 @@ static bool put_file(const char *path, Contents *contents, unsigned mode, Str *e
             close(fd);
         return ok;
     }
-    if (stat(path, &st) == 0)
+    if (stat(to, &st) == 0)
         mode = st.st_mode & 07777;
-    char *temporary = arena_alloc(a, strlen(path) + 16);
-    sprintf(temporary, "%s.tmp.XXXXXX", path);
+    char *temporary = arena_alloc(a, strlen(to) + 16);
+    sprintf(temporary, "%s.tmp.XXXXXX", to);
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
         return fail(a, error, "write", path);
     temporary_keep(temporary);
     bool ok = write_contents(fd, contents) && fchmod(fd, (mode_t)mode) == 0;
     ok = close(fd) == 0 && ok;
-    ok = ok && rename(temporary, path) == 0;
+    ok = ok && rename(temporary, to) == 0;
     if (!ok) {
         fail_to_write(a, error, contents, path);
         unlink(temporary);

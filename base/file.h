@@ -16,7 +16,7 @@ bool file_open(Arena *a, const char *path, FileView *view, Str *error);
 void file_close(FileView *view);
 
 // Writes a file whole or not at all (temporary beside it, then rename). Keeps the mode of an
-// existing file; `mode` is for a new one (0644, 0755 for programs).
+// existing file; `mode` is for a new one (0644, 0755 for programs). Through a link to a file.
 bool file_write(const char *path, const void *bytes, size_t len, unsigned mode, Str *error,
                 Arena *a);
 
