@@ -54,18 +54,21 @@ static void infer_concat(Infer *s)
         concat_content(s);
 }
 
-// One store a part: disjoint regions of the one output.
+// One store a part: disjoint regions of the one output, whose loops have its dims: a part's own are
+// equal, but may be written otherwise, and rows are joined where loops and output agree.
 static void lower_concat(Lower *l)
 {
     Tensor y = output(l, 0);
-    Index o[MAX_RANK] = {0}, from = ix(l, 0);
+    Index o[MAX_RANK] = {0}, dims[MAX_RANK] = {0}, from = ix(l, 0);
     int64_t axis = node_int(l->n, "axis", 1);
     uint32_t a = (uint32_t)(axis < 0 ? axis + y.rank : axis);
+    memcpy(dims, y.dims, y.rank * sizeof *dims);
     for (uint32_t i = 0; i < l->n->nin; i++) {
         Tensor x = input(l, i);
         if (!poly_equals(x.dims[a], 0)) {
             kernel(l, "concat");
-            par_all(l, x, o);
+            dims[a] = x.dims[a];
+            par_all(l, (Tensor){x.buffer, x.dtype, y.rank, dims}, o);
             const Expr *e = load(l, x, o);
             o[a] = ix_add(l, o[a], from);
             store(l, y, o, e);
