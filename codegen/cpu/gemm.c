@@ -77,14 +77,10 @@ static void find_sums(Sums *s, const Expr *e, bool lazy)
         find_sums(s, e->c, lazy || arms);
 }
 
-static bool is_narrow_load(const Expr *e)
-{
-    return e->dtype == DT_F16 || e->dtype == DT_BF16;
-}
-
 static bool is_real_load(const Expr *e)
 {
-    return e->kind == EX_LOAD && (e->dtype == DT_F32 || e->dtype == DT_F64 || is_narrow_load(e));
+    return e->kind == EX_LOAD &&
+           (e->dtype == DT_F32 || e->dtype == DT_F64 || halves_dtype(e->dtype));
 }
 
 static bool find_structure(Match *m, const Kernel *k)
@@ -489,9 +485,9 @@ static bool choose_packing(Match *m, const ConvChoice *how, Str *error)
 {
     m->o.split = !how->exact && !how->unsplit && m->o.a->dtype == DT_F32 &&
                  m->o.b->dtype == DT_F32 && split_fits(m->mod->polys, &m->o, how->cpu);
-    m->o.narrow = is_narrow_load(m->o.b) ? narrow_pack_halves(m->p, &m->o, error)
+    m->o.narrow = halves_dtype(m->o.b->dtype) ? narrow_pack_halves(m->p, &m->o, error)
                                          : narrow_pack(m->p, &m->o, how->exact);
-    if (m->o.narrow || is_narrow_load(m->o.b)) {
+    if (m->o.narrow || halves_dtype(m->o.b->dtype)) {
         m->o.split = false;
         return m->o.narrow || !error->len;
     }
@@ -518,7 +514,7 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     if (buffer_at(mod, m.store->buffer)->dtype != m.reduce->dtype)
         return true;
     bool blas = (kind == GEMM_OPENBLAS || library) && blas_fits(mod->polys, &m.o) &&
-                !is_narrow_load(m.o.a) && !is_narrow_load(m.o.b);
+                !halves_dtype(m.o.a->dtype) && !halves_dtype(m.o.b->dtype);
     if (library && (!blas || m.reduce->rank != 1))
         return true;
     m.o.kind = blas ? kind : GEMM_PACKED;
@@ -534,7 +530,7 @@ static bool override_kernel(Printer *p, Kernel *k, const Want *want, Str *error)
     m.o.store = m.store;
     if (panels && !choose_packing(&m, want->how, error))
         return false;
-    if (is_narrow_load(m.o.a) || (is_narrow_load(m.o.b) && !m.o.narrow))
+    if (halves_dtype(m.o.a->dtype) || (halves_dtype(m.o.b->dtype) && !m.o.narrow))
         return true;
     if (m.o.narrow)
         m.o.packed = m.o.narrow->packed;

@@ -27,10 +27,15 @@ typedef struct Found {
     bool several;
 } Found;
 
+bool halves_dtype(DType t)
+{
+    return t == DT_F16 || t == DT_BF16;
+}
+
 const Expr *halves_load(const Expr *e)
 {
     bool is = e->kind == EX_CAST && e->dtype == DT_F32 && e->a->kind == EX_LOAD &&
-              (e->a->dtype == DT_F16 || e->a->dtype == DT_BF16);
+              halves_dtype(e->a->dtype);
     return is ? e->a : NULL;
 }
 
@@ -73,10 +78,11 @@ static bool find(Halves *w, const Kernel *k, Found *f)
     const Expr *r = f->reduce;
     if (!r || f->several || r->op != R_ADD || r->dtype != DT_F32 || r->b->kind != EX_BINARY ||
         r->b->op != B_MUL || !is_factor(r->b->a) || !is_factor(r->b->b) ||
-        (!halves_load(r->b->a) && !halves_load(r->b->b)) || is_picked(w->mod, r->b->a) ||
-        is_picked(w->mod, r->b->b))
+        is_picked(w->mod, r->b->a) || is_picked(w->mod, r->b->b))
         return false;
     const Buffer *y = buffer_at(w->mod, s->buffer);
+    if (!halves_load(r->b->a) && !halves_load(r->b->b) && !halves_dtype(y->dtype))
+        return false;
     Index at = linear_index(w->p, y->rank, y->dims, s->at), factor;
     for (const Stmt *loop = k->body; loop != s; loop = loop->body)
         if (factor_of(w->p, at, loop->var, &factor) && poly_equals(factor, 1))

@@ -16,6 +16,9 @@ Tensor ms_channels_first(Lower *l, Tensor x);
 void ms_store_channels_last(Lower *l, Tensor y, Tensor x);
 // A temporary of the shape of x.
 Tensor ms_like(Lower *l, const char *name, DType t, Tensor x);
+// x in this dtype: x itself where that is its own.
+Tensor ms_cast(Lower *l, Tensor x, DType t);
+void ms_cast_to(Lower *l, Tensor y, Tensor x);
 // y = alpha * x.
 void ms_scale(Lower *l, Tensor y, Tensor x, double alpha);
 

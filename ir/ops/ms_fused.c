@@ -11,6 +11,21 @@ Tensor ms_like(Lower *l, const char *name, DType t, Tensor x)
     return temp(l, name, t, x.rank, x.dims);
 }
 
+void ms_cast_to(Lower *l, Tensor y, Tensor x)
+{
+    Attr to = attr_int("to", y.dtype);
+    lower_part(l, &(Part){.op = "Cast", .in = {x}, .out = {y}, .attrs = &to, .nattrs = 1});
+}
+
+Tensor ms_cast(Lower *l, Tensor x, DType t)
+{
+    if (!x.buffer || x.dtype == t)
+        return x;
+    Tensor y = ms_like(l, "cast", t, x);
+    ms_cast_to(l, y, x);
+    return y;
+}
+
 Tensor ms_permuted(Lower *l, Tensor x, const uint32_t *perm)
 {
     Index dims[MAX_RANK] = {NULL}, o[MAX_RANK] = {0}, at[MAX_RANK] = {0};

@@ -3,7 +3,8 @@
 //
 // Row b holds seqlens_k[b] + 1 positions once the new ones are in: those of a first prompt (as many
 // as total_sequence_length) from 0 on, others behind what the row had. A sink is a key of no
-// content behind all others, whose score is given.
+// content behind all others, whose score is given. Heads are turned and scores computed in float32
+// where operands have 16 bits.
 
 #include "ir/ops/ms_attention.h"
 
@@ -84,7 +85,11 @@ static void check_lengths(Lower *l, const Group *g)
     check(l, reduce(l, R_AND, 1, &b, NULL, fits), "GroupQueryAttention: seqlens_k is out of range");
 }
 
-static Tensor turned(Lower *l, Tensor x, Index heads, Tensor ids)
+typedef struct Turns {
+    Tensor cosines, sines, ids; // ids: which row of them is whose
+} Turns;
+
+static Tensor turned(Lower *l, Tensor x, Index heads, const Turns *by)
 {
     Tensor y = ms_like(l, "turned", x.dtype, x);
     int64_t n = 0;
@@ -92,7 +97,7 @@ static Tensor turned(Lower *l, Tensor x, Index heads, Tensor ids)
     Attr attrs[2] = {attr_int("num_heads", n),
                      attr_int("interleaved", node_int(l->n, "rotary_interleaved", 0))};
     lower_part(l, &(Part){.op = "RotaryEmbedding",
-                          .in = {x, input(l, 7), input(l, 8), ids},
+                          .in = {x, by->cosines, by->sines, by->ids},
                           .out = {y},
                           .attrs = attrs,
                           .nattrs = 2});
@@ -121,7 +126,8 @@ static const Expr *cache_at(Lower *l, const Group *g, Tensor fresh, Tensor cache
     Index at[3] = {o[0], ix_max(l, ix(l, 0), ix_min(l, i, last)),
                    ix_add(l, ix_mul(l, o[1], g->channels), o[3])};
     const Expr *end = add(l, past, expr_index(l->module, g->length));
-    const Expr *e = select_(l, lt(l, j, end), load(l, fresh, at), zero(l, fresh.dtype));
+    const DType t = input(l, 0).dtype;
+    const Expr *e = select_(l, lt(l, j, end), cast(l, t, load(l, fresh, at)), zero(l, t));
     if (!cache.buffer)
         return e;
     Index old[4] = {o[0], o[1], ix_min(l, o[2], ix_addc(l, g->past, -1)), o[3]};
@@ -132,7 +138,7 @@ static Tensor filled(Lower *l, const Group *g, Tensor y, Tensor fresh, Tensor ca
 {
     Index dims[4] = {g->batch, g->kv_heads, g->total, g->channels}, o[MAX_RANK] = {0};
     if (!y.buffer)
-        y = temp(l, "cache", fresh.dtype, 4, dims);
+        y = temp(l, "cache", input(l, 0).dtype, 4, dims);
     kernel(l, "cache");
     for (uint32_t i = 0; i < 4; i++)
         o[i] = par(l, dims[i]);
@@ -186,12 +192,12 @@ static Tensor lower_group_mask(Lower *l, const Group *g, DType t, bool sink)
         Index at[4] = {o[0], o[1], o[2], o[3]};
         for (uint32_t i = 0; i < 4; i++)
             at[i] = ix_min(l, at[i], ix_addc(l, bias.dims[i], -1));
-        e = load(l, bias, at);
+        e = cast(l, t, load(l, bias, at));
     }
-    e = select_(l, allowed(l, g, o), e, num(l, t, t == DT_F16 ? -65504 : -3.4028234e38));
+    e = select_(l, allowed(l, g, o), e, num(l, t, -3.4028234e38));
     if (sink)
         e = select_(l, index_lt(l, o[3], g->seen), e,
-                    sinks.buffer ? load(l, sinks, &o[1]) : zero(l, t));
+                    sinks.buffer ? cast(l, t, load(l, sinks, &o[1])) : zero(l, t));
     store(l, y, o, e);
     kernel_end(l);
     return y;
@@ -249,6 +255,7 @@ static bool total_of(Lower *l, Group *g)
 
 static void lower_group_core(Lower *l, const Group *g, Tensor q, Tensor k, Tensor v, Tensor mask)
 {
+    Tensor y = output(l, 0), wide = q.dtype == y.dtype ? y : ms_like(l, "attention", q.dtype, y);
     int64_t heads = 0, kv = 0;
     double scale = node_float(l->n, "scale", 0);
     poly_is_const(g->heads, &heads);
@@ -258,15 +265,18 @@ static void lower_group_core(Lower *l, const Group *g, Tensor q, Tensor k, Tenso
                      attr_float("scale", scale)};
     lower_part(l, &(Part){.op = "Attention",
                           .in = {q, k, v, mask},
-                          .out = {output(l, 0)},
+                          .out = {wide},
                           .attrs = attrs,
                           .nattrs = scale != 0 ? 4 : 3});
+    if (wide.buffer != y.buffer)
+        ms_cast_to(l, y, wide);
 }
 
 static void lower_group_query(Lower *l)
 {
     Tensor query = input(l, 0), x[3] = {query, input(l, 1), input(l, 2)}, none = {0};
     const Value *key = has_input(l, 1) ? value_at(l->model, l->n->in[1]) : NULL;
+    const DType t = accumulator(query.dtype);
     Group g;
     if (!group_of(l->polys, l->n, query.dims, key, &g)) {
         not_supported(l, "GroupQueryAttention with these num_heads and kv_num_heads");
@@ -281,18 +291,20 @@ static void lower_group_query(Lower *l)
         HeadSource h = {g.packed ? query : x[i], none, heads, g.length, g.channels, offset, offset};
         if (g.packed)
             offset = ix_add(l, offset, ix_mul(l, heads, g.channels));
-        x[i] = ms_queries(l, &h);
+        x[i] = ms_cast(l, ms_queries(l, &h), i < 2 ? t : query.dtype);
     }
     if (node_int(l->n, "do_rotary", 0)) {
-        Tensor ids = places(l, &g);
-        x[0] = turned(l, x[0], g.heads, ids);
-        x[1] = turned(l, x[1], g.kv_heads, ids);
+        const Turns by = {ms_cast(l, input(l, 7), t), ms_cast(l, input(l, 8), t), places(l, &g)};
+        x[0] = turned(l, x[0], g.heads, &by);
+        x[1] = turned(l, x[1], g.kv_heads, &by);
     }
     bool sink = has_input(l, 11) || node_int(l->n, "smooth_softmax", -1) == 1;
     Tensor k = filled(l, &g, output(l, 1), x[1], input(l, 3)),
            v = filled(l, &g, output(l, 2), x[2], input(l, 4));
-    Tensor mask = lower_group_mask(l, &g, query.dtype, sink);
-    lower_group_core(l, &g, x[0], seen_of(l, &g, k, sink), seen_of(l, &g, v, sink), mask);
+    Tensor mask = lower_group_mask(l, &g, t, sink);
+    k = ms_cast(l, seen_of(l, &g, k, sink), t);
+    v = ms_cast(l, seen_of(l, &g, v, sink), t);
+    lower_group_core(l, &g, x[0], k, v, mask);
 }
 
 const OpDef ops_ms_gqa[] = {

@@ -133,12 +133,7 @@ static void lower_nbits(Lower *l)
     Tensor rows = dequantized(l, &b, accumulator(a.dtype)), weights = ms_permuted(l, rows, swap);
     allow_bytes(l, &b, rows);
     allow_bytes(l, &b, weights);
-    if (a.dtype != weights.dtype) {
-        Tensor wide = ms_like(l, "wide", weights.dtype, a);
-        Attr to = attr_int("to", weights.dtype);
-        lower_part(l, &(Part){.op = "Cast", .in = {a}, .out = {wide}, .attrs = &to, .nattrs = 1});
-        a = wide;
-    }
+    a = ms_cast(l, a, weights.dtype);
     Tensor product = bias.buffer ? ms_like(l, "product", a.dtype, y) : y;
     lower_part(l, &(Part){.op = "MatMul", .in = {a, weights}, .out = {product}});
     if (!bias.buffer)

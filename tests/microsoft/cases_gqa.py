@@ -55,5 +55,20 @@ def attention(s):
                {"num_heads": 4, "kv_num_heads": 2}, **CLOSE)
 
 
+def halves(s):
+    """Operands of float16: ONNX Runtime turns heads and multiplies in float32 too, and rounds the result and the caches."""
+    for length, past, rotary, more in itertools.product((1, 5), (0, 9), (0, 1), ("", "window", "sink")):
+        name = f"group_query_half_{length}_{past}{rotary}{more}"
+        r = generator(name)
+        inputs = operands(r, 4, 2, length, past, 0, rotary, (length + past,), past)
+        inputs += [(n, None) for n in ("cos", "sin")[:0 if rotary else 2]]
+        inputs += [("position_ids", None), ("attention_bias", None), ("head_sink", normal(r, 4))] if more == "sink" else []
+        inputs = [(n, a.astype(np.float16) if a is not None and a.dtype == np.float32 else a) for n, a in inputs]
+        given = {"num_heads": 4, "kv_num_heads": 2} | ({"do_rotary": 1} if rotary else {})
+        given |= {"local_window_size": 3} if more == "window" else {}
+        s.node(name, "GroupQueryAttention", inputs, ("Y", "present_key", "present_value"), given, rtol=4e-3, atol=2e-3)
+
+
 def write(s):
     attention(s)
+    halves(s)

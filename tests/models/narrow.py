@@ -81,8 +81,28 @@ class Net(programs.Network):
         bias = self.random.standard_normal(n).astype(np.float32) if self.random.integers(2) else None
         inputs = [x, self.weight(packed), self.weight(s), points, "", "" if bias is None else self.weight(bias)]
         level = int(self.one_of(0, 4))
-        self.add("MatMulNBits", inputs, a, w[:, :k].T, bias, "com.microsoft", block if level == 4 and bits > 2 else 0, N=n, K=k,
-                 bits=bits, block_size=block, accuracy_level=level)
+        attributes = dict(N=n, K=k, bits=bits, block_size=block, accuracy_level=level)
+        coarse = block if level == 4 and bits > 2 else 0
+        if self.random.integers(4) == 0 and kind != 2:
+            self.half_bits(inputs, a, q, zero, s, bias, coarse, attributes)
+            return
+        self.add("MatMulNBits", inputs, a, w[:, :k].T, bias, "com.microsoft", coarse, **attributes)
+
+    def half_bits(self, inputs, a, q, zero, s, bias, coarse, attributes):
+        """The same in float16, between casts."""
+        k, block = attributes["K"], attributes["block_size"]
+        a, s = a.astype(np.float16).astype(np.float32), (s / (1 << attributes["bits"])).astype(np.float16)
+        w = ((q - np.repeat(zero, block, 1)) * np.repeat(s.astype(np.float64), block, 1))[:, :k].T
+        if bias is not None:
+            bias = bias.astype(np.float16)
+        cast, product = (f"h{len(self.nodes)}{part}" for part in "ab")
+        inputs = [cast, inputs[1], self.weight(s), inputs[3], "", "" if bias is None else self.weight(bias)]
+        self.nodes += [helper.make_node("Cast", [self.inputs[-1].name], [cast], to=TensorProto.FLOAT16),
+                       helper.make_node("MatMulNBits", inputs, [product], domain="com.microsoft", **attributes)]
+        self.add("Cast", [product], a, w, bias, coarse=coarse, to=TensorProto.FLOAT)
+        what, expected, scale, step = self.expected.pop()
+        off = (np.abs(expected) * 2.0 ** -10 + 2.0 ** -24) / TOLERANCE
+        self.expected.append((f"{what} {attributes}", expected, scale + off, step))
 
     def dequantized(self):
         dtype = self.one_of(TensorProto.INT8, TensorProto.UINT8, TensorProto.INT4, TensorProto.UINT4)
