@@ -173,12 +173,14 @@ static void loop_close(Work *w, LoopId v)
 
 static void add_expr(Work *w, const Expr *e);
 
+// What dims alone give, as the greater of two does, is computed once.
 static bool add_atom(void *context, const Atom *a)
 {
     Work *w = context;
     if (a->kind == ATOM_EXPR)
         add_expr(w, a->e);
-    else if (a->kind != ATOM_DIM && a->kind != ATOM_LOOP)
+    else if (a->kind != ATOM_DIM && a->kind != ATOM_LOOP &&
+             (poly_varies(a->a) || poly_varies(a->b)))
         w->sum += w->levels.at[w->depth].times;
     return false;
 }
