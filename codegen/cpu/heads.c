@@ -38,13 +38,12 @@ typedef struct Find {
     bool *late;               // by DimId: a step gives it
 } Find;
 
-// A product of two matrices of float32 that sets y and does nothing else.
+// A product of two matrices of float32 that sets y.
 static const Override *product_of(const Kernel *k)
 {
     const Override *o = k ? k->override : NULL;
     return o && !o->conv && !o->figures && !o->bytes && !o->half && !o->heads && gemm_is_first(o) &&
-                   o->m && !o->outer_n && !o->epilogue && o->a->dtype == DT_F32 &&
-                   o->b->dtype == DT_F32
+                   o->m && !o->outer_n && o->a->dtype == DT_F32 && o->b->dtype == DT_F32
                ? o
                : NULL;
 }
@@ -108,6 +107,62 @@ static const Expr *in_band(void *context, const Expr *e)
         return NULL;
     const Index at[] = {b->row, e->at[e->rank - 1]};
     return expr_load(b->mod, b->band, at);
+}
+
+typedef struct Placed {
+    BufferId from;
+    const Expr *to;
+} Placed;
+
+static const Expr *placed_load(void *context, const Expr *e)
+{
+    const Placed *t = context;
+    return e->kind == EX_LOAD && e->buffer == t->from ? t->to : NULL;
+}
+
+typedef struct End {
+    const Stmt *store;
+    bool other; // it hangs on more than the element
+} End;
+
+static void test_end(void *context, const Expr *e)
+{
+    End *x = context;
+    x->other |= e->kind == EX_INDEX || e->kind == EX_REDUCE;
+    x->other |= e->kind == EX_LOAD && e->buffer != x->store->buffer;
+    for (uint32_t i = 0; e->kind == EX_LOAD && !x->other && i < e->rank; i++)
+        x->other |= e->at[i] != x->store->at[i];
+}
+
+// What the product does to an element of y besides, of that element alone, as caps on scores are:
+// NULL with *fits false if it is more.
+static const Stmt *end_of(Module *mod, const Override *o, bool *fits)
+{
+    End x = {o->epilogue, false};
+    while (x.store && x.store->kind == S_FOR)
+        x.store = x.store->next ? NULL : x.store->body;
+    *fits = !o->epilogue;
+    if (!x.store || x.store->kind != S_STORE || x.store->next ||
+        x.store->buffer != o->store->buffer)
+        return NULL;
+    expr_walk(mod, x.store->value, test_end, &x);
+    *fits = !x.other;
+    return *fits ? x.store : NULL;
+}
+
+// The same for a row of the band.
+static const Stmt *ends_of(Band *b, const Stmt *end, Index columns)
+{
+    Module *mod = b->mod;
+    const LoopId v = loop_new(mod->polys, columns);
+    const Index at[] = {b->row, poly_loop(mod->polys, v)};
+    Placed t = {end->buffer, expr_load(mod, b->band, at)};
+    const ExprMap map = {&t, placed_load, NULL};
+    Stmt *store = NEW(mod->arena, Stmt), *loop = NEW(mod->arena, Stmt);
+    *store = (Stmt){.kind = S_STORE, .buffer = b->band, .rank = 2, .at = t.to->at};
+    store->value = expr_map(mod, end->value, &map);
+    *loop = (Stmt){.kind = S_FOR, .par = true, .var = v, .body = store};
+    return loop;
 }
 
 // The statements of a row, in the band.
@@ -352,7 +407,9 @@ static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, con
 {
     Polys *polys = f->mod->polys;
     const Override *first = product_of(scores);
-    if (!first || !parts || parts->override || parts->on_host || !parts->body)
+    bool fits = false;
+    const Stmt *end = first ? end_of(f->mod, first, &fits) : NULL;
+    if (!fits || second->epilogue || !parts || parts->override || parts->on_host || !parts->body)
         return NULL;
     const Stmt *row = parts->body;
     while (row->kind == S_FOR && row->par && !row->next && row->body->kind == S_FOR &&
@@ -392,6 +449,7 @@ static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, con
     h.first = loop_new(polys, first->rows);
     Band b = {f->mod, {s, q}, h.band, NULL, NULL};
     b.row = poly_sub(polys, poly_loop(polys, h.row), poly_loop(polys, h.first));
+    h.ends = end ? ends_of(&b, end, first->columns) : NULL;
     h.rows = rows_of(&b, row->body);
     if (shared != second->m)
         find_group(f, first, second, shared, &h);
@@ -559,14 +617,17 @@ static void print_scores(Printer *p, const Heads *h, const char *rows, const cha
 static void print_row(Printer *p, const Heads *h)
 {
     const Kernel *kernel = p->kernel;
+    const Stmt *const parts[] = {h->ends, h->rows};
     Kernel rows = *h->parts; // as forms look for a Softmax in what is printed
-    rows.body = (Stmt *)(uintptr_t)h->rows;
     p->kernel = &rows;
     print_bind_loop(p, h->row, 1);
     p->depth++;
-    const uint32_t mark = print_block_begin(p);
-    print_stmts(p, h->rows);
-    print_block_end(p, mark);
+    for (int i = 0; i < 2; i++) {
+        rows.body = (Stmt *)(uintptr_t)parts[i];
+        const uint32_t mark = print_block_begin(p);
+        print_stmts(p, parts[i]);
+        print_block_end(p, mark);
+    }
     p->depth--;
     print_bind_loop(p, h->row, -1);
     print_line(p, "}");

@@ -21,6 +21,7 @@ struct Heads {
     const Kernel *parts;    // rows of it, raised and divided by their sum
     BufferId band;          // of a thread: rows of scores, then of parts
     LoopId first, row;      // of the band; of parts
+    const Stmt *ends;       // what is done to a row's scores first; NULL: nothing
     const Stmt *rows;       // what is done to a row, in the band
     LoopId group;           // heads that share both other factors: of one row each they are done
     LoopId turn;            // as rows of one product, one turn for each; 0: none

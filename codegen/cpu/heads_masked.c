@@ -101,7 +101,8 @@ void heads_find_mask(Module *mod, Heads *h, Index columns)
     int64_t n;
     k.mod = mod;
     if (store->value->a->op != B_SUB || !k.has || !(k.loads || k.selects) ||
-        (poly_is_const(columns, &n) && n < LEAST) || !follows(mod, x, h->band))
+        (poly_is_const(columns, &n) && n < LEAST) || !follows(mod, x, h->band) ||
+        (h->ends && !follows(mod, h->ends->body->value, h->band)))
         return;
     const ExprMap map = {&k, without_product, NULL};
     const Expr *shown = expr_map(mod, x, &map);
@@ -146,8 +147,10 @@ void heads_limit(Printer *p, const Heads *h, bool on)
 {
     const Limits l = {p, h->scores->override->columns,
                       on ? poly_loop(p->mod->polys, h->seen) : NULL};
-    if (h->seen)
-        limit_loops(&l, h->rows);
+    if (!h->seen)
+        return;
+    limit_loops(&l, h->ends);
+    limit_loops(&l, h->rows);
 }
 
 // any = does the row see some of the columns from .. to?
