@@ -171,7 +171,7 @@ static uint32_t list_parts(const Wants *w, const char **parts)
         parts[n++] = "cameo_split.h";
     if (w->narrow)
         parts[n++] = "cameo_narrow.h";
-    if (w->narrow & (NARROW_BYTES_4 | NARROW_BYTES_8))
+    if (w->narrow & NARROW_BYTES)
         parts[n++] = "cameo_narrow_bytes.h";
     if (w->registers || w->products || w->windows || w->pixels || w->planes)
         parts[n++] = "cameo_amx.h";

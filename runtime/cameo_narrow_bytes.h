@@ -1,4 +1,4 @@
-/* Products of float32 matrices by constants of 4 or 8 bits in integers: rows of A are rounded to
+/* Products of float32 matrices by constants of 2, 4 or 8 bits in integers: rows of A are rounded to
  * bytes, with a scale for each block of k. Where a processor has no product of four bytes they are
  * products of floats (cameo_narrow.h). */
 #ifndef CAMEO_NARROW_BYTES_H
@@ -63,7 +63,11 @@ static inline __attribute__((unused)) void cameo_narrow_bytes_row(int bits, int6
     memcpy(to + rows, &whole, sizeof whole);
     to[2 * rows] = -(1 << (bits - 1)) * sum;
     to += 3 * rows;
-    for (int64_t i = 0; i < block; i += 8, to += 2 * rows) {
+    for (int64_t i = 0; bits == 2 && i < block; i++) { /* every fourth one of sixteen together */
+        const int64_t word = i / 16 * 4 + i % 4;
+        memcpy((int8_t *)(to + word * rows) + i / 4 % 4, bytes + i, 1);
+    }
+    for (int64_t i = 0; bits > 2 && i < block; i += 8, to += 2 * rows) {
         uint64_t eight;
         memcpy(&eight, bytes + i, sizeof eight);
         uint32_t first = (uint32_t)eight, second = (uint32_t)(eight >> 32);

@@ -484,8 +484,7 @@ uint32_t narrow_kinds(const Step *s)
     for (; s; s = s->next) {
         const Override *o = s->kernel ? s->kernel->override : NULL;
         kinds |= o && o->narrow ? o->narrow->bits / 2 << o->narrow->half : 0;
-        if (o && o->narrow && o->narrow->bytes)
-            kinds |= o->narrow->bits == 4 ? NARROW_BYTES_4 : NARROW_BYTES_8;
+        kinds |= o && o->narrow && o->narrow->bytes ? narrow_bytes_kind(o->narrow->bits) : 0;
         kinds |= o && o->half ? 8 : 0; // bfloat16
         kinds |= narrow_kinds(s->body) | narrow_kinds(s->other);
     }

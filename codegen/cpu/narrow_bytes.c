@@ -27,12 +27,17 @@ enum { NTARGETS = sizeof targets / sizeof *targets };
 bool narrow_bytes_fit(const Narrow *w, int64_t coarse)
 {
     return coarse && coarse <= MOST_BLOCK && w->block <= coarse && !w->exact && w->k >= LEAST_K &&
-           (w->bits == 4 || w->bits == 8);
+           w->bits <= 8;
+}
+
+uint32_t narrow_bytes_kind(uint32_t bits)
+{
+    return bits == 2 ? NARROW_BYTES_2 : bits == 4 ? NARROW_BYTES_4 : NARROW_BYTES_8;
 }
 
 bool narrow_bytes_any(const Step *s)
 {
-    return (narrow_kinds(s) & (NARROW_BYTES_4 | NARROW_BYTES_8)) != 0;
+    return (narrow_kinds(s) & NARROW_BYTES) != 0;
 }
 
 // ---- tiles -------------------------------------------------------------------------------------
@@ -101,7 +106,7 @@ static void print_tile(Buf *out, const DotTarget *t, int vectors)
     const int width = vectors * t->lanes;
     buf_printf(
         out,
-        "static __attribute__((noinline, unused)) void cameo_narrow_bytes_%d(\n"
+        "static __attribute__((noinline, unused)) void cameo_narrow_bytes_by_%d(\n"
         "    int64_t blocks, int64_t groups, const int32_t *restrict a,\n"
         "    const int32_t *restrict b, const float *restrict s, int64_t row, int64_t step,\n"
         "    int zeros, int64_t rows, int64_t width, float *restrict c, int64_t ldc)\n{\n"
@@ -121,39 +126,45 @@ static void print_tile(Buf *out, const DotTarget *t, int vectors)
     buf_printf(out, "    cameo_tile_edge(rows, width, edge, %d, c, ldc, 1, NULL);\n}\n\n", width);
 }
 
-// Codes as bytes without a sign, four values of k of a column in a word: of 4 bits the even ones
-// of eight, then the odd ones.
-static const char spread_4[] =
-    "        for (int64_t v = 0; v < row; v += CAMEO_LANES) {\n"
-    "            const cameo_codes x = *(const cameo_codes *)(b + v);\n"
-    "            *(cameo_codes *)(to + v) = (x & 0x0f0f0f0f) ^ 0x08080808;\n"
-    "            *(cameo_codes *)(to + row + v) = (x >> 4 & 0x0f0f0f0f) ^ 0x08080808;\n"
-    "        }\n";
-static const char spread_8[] =
-    "        for (int64_t v = 0; v < row; v += CAMEO_LANES)\n"
-    "            *(cameo_codes *)(to + v) = *(const cameo_codes *)(b + v) ^ (int32_t)0x80808080;\n";
+// Word i of what a word of codes becomes: bytes without a sign, four values of k of a column. Of 4
+// bits they are the even ones of eight, then the odd ones; of 2 bits every fourth one of sixteen.
+static void print_spread(Buf *out, int bits, int i)
+{
+    static const int masks[] = {0x03030303, 0x0f0f0f0f}, signs[] = {0x02020202, 0x08080808};
+    if (bits == 8)
+        buf_printf(out, "x ^ (int32_t)0x80808080");
+    else
+        buf_printf(out, "(x >> %d & 0x%08x) ^ 0x%08x", bits * i, masks[bits / 4], signs[bits / 4]);
+}
+
+static void print_spread_turn(Buf *out, int bits)
+{
+    buf_printf(out, "        for (int64_t v = 0; v < row; v += CAMEO_LANES) {\n"
+                    "            const cameo_codes x = *(const cameo_codes *)(b + v);\n");
+    for (int i = 0; i < 8 / bits; i++) {
+        buf_printf(out, "            *(cameo_codes *)(to + %d * row + v) = ", i);
+        print_spread(out, bits, i);
+        buf_printf(out, ";\n");
+    }
+    buf_printf(out, "        }\n");
+}
 
 // One row reads codes from the first to the last and makes bytes of them in registers.
 static void print_turn_of_one(Buf *out, int bits, int vectors, int lanes)
 {
-    const char *const codes =
-        bits == 4 ? "(x & 0x0f0f0f0f) ^ 0x08080808" : "x ^ (int32_t)0x80808080";
     for (int i = 0; i * 64 < vectors * lanes * 4; i++)
         buf_printf(out, "            cameo_once_ask((const char *)b + ahead + %d, past);\n",
                    i * 64);
-    buf_printf(out, "            const cameo_codes k0 = zero + a[0]%s;\n",
-               bits == 4 ? ", k1 = zero + a[1]" : "");
+    for (int i = 0; i < 8 / bits; i++)
+        buf_printf(out, "            const cameo_codes k%d = zero + a[%d];\n", i, i);
     for (int v = 0; v < vectors; v++) {
-        buf_printf(out,
-                   "            { const cameo_codes x = ((const cameo_codes *)b)[%d];\n"
-                   "            d%d = cameo_narrow_dot(d%d, %s, k0);\n",
-                   v, v, v, codes);
-        if (bits == 4)
-            buf_printf(
-                out,
-                "            e%d = cameo_narrow_dot(e%d, (x >> 4 & 0x0f0f0f0f) ^ 0x08080808, "
-                "k1);\n",
-                v, v);
+        buf_printf(out, "            { const cameo_codes x = ((const cameo_codes *)b)[%d];\n", v);
+        for (int i = 0; i < 8 / bits; i++) {
+            const char sum = i % 2 ? 'e' : 'd';
+            buf_printf(out, "            %c%d = cameo_narrow_dot(%c%d, ", sum, v, sum, v);
+            print_spread(out, bits, i);
+            buf_printf(out, ", k%d);\n", i);
+        }
         buf_printf(out, "            }\n");
     }
 }
@@ -204,7 +215,7 @@ static void print_one(Buf *out, const DotTarget *t, int bits, int vectors)
     buf_printf(out,
                ";\n        a += 3;\n"
                "        for (int64_t t = 0; t < turns; t++, b += row, a += %d) {\n",
-               bits == 4 ? 2 : 1);
+               8 / bits);
     print_turn_of_one(out, bits, vectors, t->lanes);
     buf_printf(out, "        }\n");
     print_end_of_one(out, vectors, t->lanes);
@@ -223,12 +234,16 @@ static void print_kind(Buf *out, const DotTarget *t, int bits)
     buf_printf(out,
                "static __attribute__((noinline, unused)) void cameo_narrow_%d_spread(\n"
                "    int64_t turns, int64_t row, const int32_t *restrict b, int32_t *restrict to)\n"
-               "{\n    for (; turns > 0; turns--, b += row, to += %d * row) {\n%s    }\n}\n\n"
+               "{\n    for (; turns > 0; turns--, b += row, to += %d * row) {\n",
+               bits, 8 / bits);
+    print_spread_turn(out, bits);
+    buf_printf(out,
+               "    }\n}\n\n"
                "static __attribute__((unused)) const cameo_narrow_bytes cameo_narrow_bytes_%d = {\n"
                "    &cameo_narrow_%d, cameo_narrow_%d_spread, {",
-               bits, bits == 4 ? 2 : 1, bits == 4 ? spread_4 : spread_8, bits, bits, bits);
+               bits, bits, bits);
     for (int v = 1; v <= t->vectors; v++)
-        buf_printf(out, "%scameo_narrow_bytes_%d", v > 1 ? ", " : "", v);
+        buf_printf(out, "%scameo_narrow_bytes_by_%d", v > 1 ? ", " : "", v);
     buf_printf(out, "}, {");
     for (int v = 1; v <= t->vectors; v++)
         buf_printf(out, "%scameo_narrow_bytes_%d_one_%d", v > 1 ? ", " : "", bits, v);
@@ -246,8 +261,8 @@ static void print_none(Buf *out, int bits)
 
 static void print_kinds(Buf *out, const DotTarget *t, uint32_t kinds)
 {
-    for (int bits = 4; bits <= 8; bits += 4)
-        if (kinds & (bits == 4 ? NARROW_BYTES_4 : NARROW_BYTES_8)) {
+    for (int bits = 2; bits <= 8; bits *= 2)
+        if (kinds & narrow_bytes_kind((uint32_t)bits)) {
             if (t)
                 print_kind(out, t, bits);
             else
@@ -257,7 +272,7 @@ static void print_kinds(Buf *out, const DotTarget *t, uint32_t kinds)
 
 void narrow_bytes_print(Buf *out, uint32_t kinds)
 {
-    if (!(kinds & (NARROW_BYTES_4 | NARROW_BYTES_8)))
+    if (!(kinds & NARROW_BYTES))
         return;
     buf_printf(
         out,
