@@ -147,7 +147,8 @@ static inline __attribute__((unused)) void cameo_rows_for(const cameo_conv *g, c
 {
     p->sweep = NULL;
     p->rows = NULL;
-    if (g->taps[0] != 1 || g->step[2] != 1 || g->stride[2] > 2 || g->taps[2] > CAMEO_WINDOW ||
+    const int64_t most = g->taps[1] == 1 ? CAMEO_CONV_TAPS : CAMEO_WINDOW;
+    if (g->taps[0] != 1 || g->step[2] != 1 || g->stride[2] > 2 || g->taps[2] > most ||
         g->in[2] >= CAMEO_WIDEST || g->out[2] >= CAMEO_WIDEST)
         return;
     const int64_t size = g->taps[1] == g->taps[2] && g->dilation[1] == 1 ? g->taps[1] : 0;
@@ -160,36 +161,6 @@ static inline __attribute__((unused)) void cameo_rows_for(const cameo_conv *g, c
         p->rows = g->windows ? g->windows->own : NULL;
 }
 
-enum { CAMEO_LINE_VECTORS = 4 }; /* that are summed beside one another */
-
-/* A row of the output of a window of one row, from column k on, as far as windows are within x,
- * several vectors at a time. Returns the column where it ends. */
-static __attribute__((noinline, unused)) int64_t cameo_line_windows(const cameo_planes *g,
-                                                                    const float *x, const float *w,
-                                                                    int64_t j, int64_t k,
-                                                                    cameo_plane *p)
-{
-    enum { MANY = CAMEO_LINE_VECTORS, WIDTH = MANY * CAMEO_LANES };
-    const cameo_conv *c = g->sizes;
-    const int64_t q = j * c->stride[1] - c->pad[1], taps = c->taps[2], apart = c->dilation[2];
-    const int64_t reach = (taps - 1) * apart + WIDTH, columns = p->columns;
-    const cameo_ends ends = cameo_plane_ends(p);
-    if (q < 0 || q >= c->in[1])
-        return k;
-    for (; k >= c->pad[2] && k - c->pad[2] + reach <= c->in[2] && k + WIDTH <= columns;
-         k += WIDTH) {
-        const float *from = x + q * c->step[1] + k - c->pad[2];
-        cameo_vec sums[MANY] = {{0}, {0}, {0}, {0}};
-        __builtin_prefetch(from + g->ahead);
-        for (int64_t t = 0; t < taps; t++)
-            for (int v = 0; v < MANY; v++)
-                sums[v] += w[t] * ((const cameo_vec *)(from + t * apart))[v];
-        for (int v = 0; v < MANY; v++)
-            cameo_plane_store(&ends, j * columns + k + v * CAMEO_LANES, sums[v]);
-    }
-    return k;
-}
-
 /* Rows j .. j + n of the output. The last vector of a row lies over the one before, so that it ends
  * where the row does. */
 static inline __attribute__((unused)) void cameo_plane_rows(const cameo_planes *g, cameo_rows *rows,
@@ -197,12 +168,12 @@ static inline __attribute__((unused)) void cameo_plane_rows(const cameo_planes *
                                                             int64_t j, int64_t n, cameo_plane *p)
 {
     const int64_t last = p->columns > CAMEO_LANES ? p->columns - CAMEO_LANES : 0;
-    const int line = rows == g->rows && g->sizes->taps[1] == 1 && n == 1;
-    for (int64_t k = 0; k < p->columns; k += CAMEO_LANES) {
-        k = line ? cameo_line_windows(g, x, w, j, k, p) : k;
-        if (k < p->columns)
-            rows(g, x, w, j, n, k < last ? k : last, p);
+    if (rows == g->rows && g->sizes->taps[1] == 1) {
+        g->sizes->windows->line(g, x, w, j, n, p);
+        return;
     }
+    for (int64_t k = 0; k < p->columns; k += CAMEO_LANES)
+        rows(g, x, w, j, n, k < last ? k : last, p);
 }
 
 /* Rows of x of which what a vector of columns reads, and the next one does, stays in the first

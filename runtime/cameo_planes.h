@@ -44,15 +44,17 @@ typedef struct cameo_planes cameo_planes;
 typedef void cameo_rows(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
                         int64_t k, cameo_plane *p);
 
-/* Windows that no sweep is for: from x itself, and from a copy. Only convolutions that have such
- * windows name them, so that programs of sweeps alone are smaller. */
-typedef struct cameo_other_windows {
-    cameo_rows *own, *copied;
-} cameo_other_windows;
-
 /* All columns, of all planes that there are. */
 typedef void cameo_sweep(const cameo_planes *g, const float *x, const float *w, int64_t j,
                          int64_t n, cameo_plane *p);
+
+/* Windows that no sweep is for: from x itself, and from a copy; those of one row from x itself, of
+ * one plane. Only convolutions that have such windows name them, so that programs of sweeps alone
+ * are smaller. */
+typedef struct cameo_other_windows {
+    cameo_rows *own, *copied;
+    cameo_sweep *line;
+} cameo_other_windows;
 
 typedef int cameo_mask __attribute__((vector_size(4 * CAMEO_LANES)));
 

@@ -173,9 +173,99 @@ static __attribute__((noinline, unused)) void cameo_tall_copied(const cameo_plan
     }
 }
 
+/* ---- windows of one row ---- */
+
+enum { CAMEO_LINE = 4 }; /* vectors, or rows, that are summed beside one another */
+
+/* `high` rows of the output from j on, whose rows of x are there, `many` vectors of each from
+ * column k on. inside: no window reaches beyond a row. */
+static inline __attribute__((always_inline)) void
+cameo_tall_line_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t k,
+              const int high, const int many, const int stride, const int inside, cameo_plane *p)
+{
+    const cameo_conv *c = g->sizes;
+    const int64_t first = k * stride - c->pad[2], apart = c->dilation[2], taps = c->taps[2];
+    const int64_t next = c->stride[1] * c->step[1];
+    const cameo_ends ends = cameo_plane_ends(p);
+    cameo_vec sums[CAMEO_LINE] = {{0}, {0}, {0}, {0}};
+    cameo_mask at, mask = ~(cameo_mask){0};
+    for (int i = 0; i < CAMEO_LANES; i++)
+        at[i] = i * stride + (int)first;
+    x += (j * c->stride[1] - c->pad[1]) * c->step[1] + first;
+    for (int r = 0; r < high; r++)
+        __builtin_prefetch(x + r * next + g->ahead);
+    for (int64_t t = 0; t < taps; t++, x += apart, at += (int)apart) {
+        for (int v = 0; v < many; v++) {
+            const cameo_mask of = at + v * CAMEO_LANES * stride;
+            if (!inside)
+                mask = (of >= 0) & (of < (int)c->in[2]);
+            for (int r = 0; r < high; r++)
+                sums[r * many + v] +=
+                    w[t] * cameo_take(x + r * next + v * CAMEO_LANES * stride, stride, mask);
+        }
+    }
+    for (int r = 0; r < high; r++)
+        for (int v = 0; v < many; v++)
+            cameo_plane_store(&ends, (j + r) * p->columns + k + v * CAMEO_LANES,
+                              sums[r * many + v]);
+}
+
+/* All columns of `high` rows, which is 1 or CAMEO_LINE. The last vectors of a row lie over those
+ * before, so that they end where the row does. */
+static inline __attribute__((always_inline)) void
+cameo_tall_line_rows(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t high,
+                const int stride, cameo_plane *p)
+{
+    enum { WIDE = CAMEO_LINE * CAMEO_LANES };
+    const cameo_conv *c = g->sizes;
+    const int64_t columns = p->columns, last = columns > CAMEO_LANES ? columns - CAMEO_LANES : 0;
+    const int64_t reach = (WIDE - 1) * stride + (c->taps[2] - 1) * c->dilation[2] + 1;
+    int64_t k = 0;
+    while (high == 1 && columns >= WIDE && columns - k >= WIDE / 2) {
+        const int64_t at = k + WIDE <= columns ? k : columns - WIDE;
+        const int64_t first = at * stride - c->pad[2];
+        if (first >= 0 && first + reach <= c->in[2])
+            cameo_tall_line_of(g, x, w, j, at, 1, CAMEO_LINE, stride, 1, p);
+        else
+            cameo_tall_line_of(g, x, w, j, at, 1, CAMEO_LINE, stride, 0, p);
+        k = at + WIDE;
+    }
+    for (; k < columns; k += CAMEO_LANES)
+        if (high > 1)
+            cameo_tall_line_of(g, x, w, j, k < last ? k : last, CAMEO_LINE, 1, stride, 0, p);
+        else
+            cameo_tall_line_of(g, x, w, j, k < last ? k : last, 1, 1, stride, 0, p);
+}
+
+/* Rows j .. j + n; those whose row of x is not there as any other window has them. */
+static __attribute__((noinline, unused)) void cameo_tall_line(const cameo_planes *g, const float *x,
+                                                         const float *w, int64_t j, int64_t n,
+                                                         cameo_plane *p)
+{
+    const cameo_conv *c = g->sizes;
+    const int64_t end = j + n, last = p->columns > CAMEO_LANES ? p->columns - CAMEO_LANES : 0;
+    const int narrow = p->columns < 2 * CAMEO_LINE * CAMEO_LANES;
+    for (int64_t high; j < end; j += high) {
+        const int64_t q = j * c->stride[1] - c->pad[1];
+        high = 1;
+        if (q < 0 || q >= c->in[1]) {
+            for (int64_t k = 0; k < p->columns; k += CAMEO_LANES)
+                cameo_tall_own(g, x, w, j, 1, k < last ? k : last, p);
+            continue;
+        }
+        if (narrow && j + CAMEO_LINE <= end && q + (CAMEO_LINE - 1) * c->stride[1] < c->in[1])
+            high = CAMEO_LINE;
+        if (c->stride[2] == 1)
+            cameo_tall_line_rows(g, x, w, j, high, 1, p);
+        else
+            cameo_tall_line_rows(g, x, w, j, high, 2, p);
+    }
+}
+
 static __attribute__((unused)) const cameo_other_windows cameo_tall_windows = {
     .own = cameo_tall_own,
     .copied = cameo_tall_copied,
+    .line = cameo_tall_line,
 };
 
 #endif
