@@ -36,6 +36,7 @@ typedef enum ConvForm {
     ANY_FORM,
     DEPTHWISE_FORM,
     TALL_FORM,
+    ACROSS_FORM,
     CHAIN_FORM,
     CHAIN_TERMS_FORM,
     CURVE_FORM,
@@ -67,6 +68,8 @@ static bool has_form(const Conv *c, ConvForm form)
         return c->chain || (c->depthwise && !c->bytes);
     if (form == TALL_FORM)
         return conv_has_windows(c->chain ? chain_link(c->chain->windows) : c);
+    if (form == ACROSS_FORM)
+        return c->across;
     if (form == LINE_FORM || form == PLANE_FORM)
         return c->tile > 0 && c->line > 0 && c->plane == (form == PLANE_FORM);
     if (form == TWO_FORM)
@@ -148,6 +151,8 @@ static uint32_t add_convolutions(const Wants *w, const char **parts, uint32_t n)
         parts[n++] = "cameo_planes.h";
     if (w->forms[TALL_FORM])
         parts[n++] = "cameo_tall.h";
+    if (w->forms[ACROSS_FORM])
+        parts[n++] = "cameo_across.h";
     if (w->forms[DEPTHWISE_FORM])
         parts[n++] = "cameo_depthwise.h";
     if (w->forms[CHAIN_FORM])

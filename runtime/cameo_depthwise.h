@@ -147,6 +147,7 @@ static inline __attribute__((unused)) void cameo_rows_for(const cameo_conv *g, c
 {
     p->sweep = NULL;
     p->rows = NULL;
+    p->across = NULL;
     const int64_t most = g->taps[1] == 1 ? CAMEO_CONV_TAPS : CAMEO_WINDOW;
     if (g->taps[0] != 1 || g->step[2] != 1 || g->stride[2] > 2 || g->taps[2] > most ||
         g->in[2] >= CAMEO_WIDEST || g->out[2] >= CAMEO_WIDEST)
@@ -389,14 +390,18 @@ static inline __attribute__((unused)) int64_t cameo_depthwise_turn(cameo_planes 
     float *y = t->y + i * t->written;
     int64_t n = 0;
     g->finish.bias = t->finish.bias + i;
-    while (i + n < until && cameo_is_flat(g, x + n * t->channel))
+    while (!g->across && i + n < until && cameo_is_flat(g, x + n * t->channel))
         n++;
-    if (n > 0) {
+    if (n > 0 || g->across) {
         cameo_plane p = {.y = y, .rows = rows, .columns = g->sizes->out[2], .planes = n};
         p.channel = t->channel;
         p.written = t->written;
         p.finish = &g->finish;
-        cameo_flat(g, x, w, &p);
+        n = g->across ? until - i : n;
+        if (g->across)
+            g->across(g, x, w, n, &p);
+        else
+            cameo_flat(g, x, w, &p);
         return i + n;
     }
     /* what a vector writes past the end of a plane the next one writes again */
@@ -429,7 +434,8 @@ cameo_depthwise_next(cameo_planes *g, const float *x, const float *w, float *pad
 {
     const cameo_conv *c = g->sizes;
     cameo_waiting *t = &g->waiting;
-    if ((!g->sweep && !g->flat) || !g->dense || g->finish.curve || c->out[0] != 1 || c->pad[0]) {
+    const int apart = !g->sweep && !g->flat && !g->across;
+    if (apart || !g->dense || g->finish.curve || c->out[0] != 1 || c->pad[0]) {
         cameo_depthwise(g, x, w, 0, c->out[1], padded, y);
         return;
     }

@@ -48,6 +48,10 @@ typedef void cameo_rows(const cameo_planes *g, const float *x, const float *w, i
 typedef void cameo_sweep(const cameo_planes *g, const float *x, const float *w, int64_t j,
                          int64_t n, cameo_plane *p);
 
+/* Some planes, of all of which each is a lane (cameo_across.h). */
+typedef void cameo_beside(const cameo_planes *g, const float *x, const float *w, int64_t planes,
+                          cameo_plane *p);
+
 /* Windows that no sweep is for: from x itself, and from a copy; those of one row from x itself, of
  * one plane. Only convolutions that have such windows name them, so that programs of sweeps alone
  * are smaller. */
@@ -72,6 +76,7 @@ struct cameo_planes {
     const cameo_conv *sizes;
     cameo_sweep *sweep;              /* computes from x itself; NULL: */
     cameo_rows *rows;                /* this one does; NULL: nothing does */
+    cameo_beside *across;            /* does whole planes that wait; NULL: the others do */
     int64_t before, behind;          /* elements around a plane's first one that it reads */
     int64_t room;                    /* elements behind those of y that may be overwritten */
     int64_t ahead;                   /* elements from what it reads to what it reads soon */

@@ -746,6 +746,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     choose_form(&m, &w, how);
     choose_apart(&m, &w);
     choose_finish(&m, &w, how, &finish);
+    m.c.across = conv_has_across(m.mod, &m.c);
     bool packed = true;
     if (m.c.computed && !m.c.depthwise)
         make_room(&m, &w);

@@ -34,6 +34,7 @@ typedef struct Conv {
     const struct PixelConv *pixels; // x lies in pixels (pixel_conv.h); NULL: it does not
     bool depthwise;                 // no m and no c: one plane by its own window
     SplitConv split;                // of float32 by terms of bfloat16
+    bool across;                    // then: lanes are planes, where that is less work
     bool copy;                      // x goes through a copy with its border
     int64_t tile;   // 2, 4: computed by tiles of so many rows and columns (winograd.h); 0: directly
     int64_t line;   // places of a window in one line, of which tiles are too; 0: tiles are squares
@@ -99,6 +100,8 @@ Index conv_work(Polys *polys, const Conv *c);
 bool conv_has_several(const Conv *c);
 // Are its planes' windows others than those that sweeps go by (cameo_rows_for)?
 bool conv_has_windows(const Conv *c);
+// May lanes be its planes (cameo_across.h), `finish` being chosen?
+bool conv_has_across(const Module *mod, const Conv *c);
 // Elements of the copy of x: what windows reach along each dim, the last in its phases.
 Index conv_copy_size(Polys *polys, const Conv *c);
 // Where the weight of row i is, of k, of `size`: for every CONV_K values of k panels of TILE_ROWS

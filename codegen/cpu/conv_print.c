@@ -282,6 +282,8 @@ static void print_plan(Printer *p, const Conv *c)
     print_line(p, "cameo_planes_plan(&sizes, (const int64_t[]){%s, %s, %s}, %s, %s, &planes);",
                wt[0], wt[1], wt[2], conv_buffer(p, c->x->buffer), start_of(p, c->x->buffer, size));
     print_line(p, "cameo_flat_plan(&sizes, &planes);");
+    if (c->across)
+        print_line(p, "cameo_across_plan(&sizes, &planes);");
 }
 
 const char *conv_image(Printer *p, const Conv *c)

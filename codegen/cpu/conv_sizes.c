@@ -9,12 +9,15 @@ enum {
     SLACK = 64,
     FEW = 4, // columns of a last panel, and of one of all places: as in the runtime
     SEVERAL = 12,
-    LINE_PLACES = 6, // elements of a tile of a line
+    LINE_PLACES = 6,  // elements of a tile of a line
     SHARED_ROWS = 32, // of y, from which on panels of x are made for several threads
     MACS = 10, // multiplications and additions in a tenth of a nanosecond, of numbers or words
-    SQUARE_MACS = 100, // and of words by square tiles
-    FINISHED = 3,      // tenths of nanoseconds for what surrounds a sum of bytes
-    WIDE = 16          // columns of a vector, where it is widest
+    SQUARE_MACS = 100,   // and of words by square tiles
+    FINISHED = 3,        // tenths of nanoseconds for what surrounds a sum of bytes
+    WIDE = 16,           // columns of a vector, where it is widest
+    ACROSS_PLANES = 12,  // planes of which lanes may be some, at least,
+    ACROSS_PLACES = 256, // elements of such a plane, at most,
+    ACROSS_TURN = 12     // products while a vector of them is turned: both as in the runtime
 };
 
 bool conv_owns(const Conv *c, LoopId v)
@@ -96,6 +99,25 @@ bool conv_has_windows(const Conv *c)
            rows != columns || (rows != 3 && rows != 5) || above >= rows || c->dilation[0] != 1 ||
            stride[0] != stride[1] || stride[0] > 2 || (stride[0] == 2 && c->dilation[1] != 1) ||
            !poly_equals(c->step[1], 1);
+}
+
+bool conv_has_across(const Module *mod, const Conv *c)
+{
+    int64_t planes, in[2], out[2], taps[2], n;
+    if (!c->depthwise || c->bytes || !c->finish || c->rank != 2 ||
+        !poly_is_const(buffer_at(mod, c->bias)->dims[0], &planes) || planes < ACROSS_PLANES)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        poly_is_const(c->taps[i], &taps[i]);
+        if (!poly_is_const(c->in[i], &in[i]) || !poly_is_const(c->out[i], &out[i]))
+            return true;
+    }
+    n = taps[0] * taps[1];
+    const int64_t vectors = out[0] * ((out[1] + WIDE - 1) / WIDE);
+    const int64_t own = (c->stride[1] == 1 ? 3 : 4) * WIDE * vectors * n;
+    const int64_t turned = in[0] * in[1] + out[0] * out[1] + n;
+    return in[0] * in[1] <= ACROSS_PLACES && out[0] * out[1] <= ACROSS_PLACES &&
+           own > 2 * (out[0] * out[1] * n + ACROSS_TURN * turned);
 }
 
 Index conv_copy_size(Polys *polys, const Conv *c)
