@@ -18,6 +18,7 @@ typedef struct cameo_tall {
     const float *w;                     /* of the first row of the window */
     int64_t next, columns;              /* from one to the next; columns of a row, */
     int64_t stride, up;                 /* by which windows move along a row, and from row to row */
+    int64_t apart;                      /* rows of the output from one that is summed to the next */
     int64_t places[CAMEO_CONV_TAPS];    /* where columns are in a row of x, */
     cameo_mask masks[CAMEO_CONV_TAPS];  /* and what of x there is for them */
     cameo_vec sums[CAMEO_TALL];
@@ -93,9 +94,10 @@ static inline __attribute__((always_inline)) void
 cameo_tall_plane(cameo_tall *t, const cameo_conv *c, const float *x, const float *w, int64_t high,
                  int64_t first, int64_t n, int64_t ahead)
 {
-    const int64_t rows = c->taps[1], stride = c->stride[1], down = c->dilation[1];
+    const int64_t rows = c->taps[1], stride = c->stride[1] * t->apart, down = c->dilation[1];
     /* those that are as far from one another as windows move see the same rows of x */
-    const int64_t by = down == 1 ? stride : rows, parts = by < rows ? by : rows;
+    const int64_t by = down == stride ? 1 : down == 1 ? stride : rows;
+    const int64_t parts = by < rows ? by : rows;
     t->next = by * t->columns;
     for (int64_t part = 0; part < parts; part++) {
         const int64_t taps = (rows - part + by - 1) / by;
@@ -118,9 +120,18 @@ cameo_tall_plane(cameo_tall *t, const cameo_conv *c, const float *x, const float
 static inline __attribute__((always_inline)) int64_t cameo_tall_begin(cameo_tall *t, int64_t i,
                                                                       int64_t end)
 {
+    const int64_t rows = (end - i + t->apart - 1) / t->apart;
     for (int r = 0; r < CAMEO_TALL; r++)
         t->sums[r] = (cameo_vec){0};
-    return end - i < CAMEO_TALL ? end - i : CAMEO_TALL;
+    return rows < CAMEO_TALL ? rows : CAMEO_TALL;
+}
+
+/* Rows that windows have apart see the same rows of x as rows of the output that are as far from
+ * one another: these are summed side by side, unless rows are to be stored in order. */
+static inline __attribute__((always_inline)) int64_t cameo_tall_apart(const cameo_conv *c,
+                                                                      const cameo_plane *p)
+{
+    return c->stride[1] == 1 && p->columns >= CAMEO_LANES ? c->dilation[1] : 1;
 }
 
 /* LANES columns of the output from k on, in rows j .. j + n, from x itself: windows that move by
@@ -135,15 +146,17 @@ static __attribute__((noinline, unused)) void cameo_tall_own(const cameo_planes 
     t.columns = c->taps[2];
     t.stride = c->stride[2];
     t.up = c->step[1];
+    t.apart = cameo_tall_apart(c, p);
     cameo_masks(c, k, t.columns, (int)t.stride, 0, t.masks);
     for (int64_t b = 0; b < t.columns; b++)
         t.places[b] = k * t.stride + b * c->dilation[2] - c->pad[2];
-    for (int64_t i = j, some; i < j + n; i += some) {
-        some = cameo_tall_begin(&t, i, j + n);
-        cameo_tall_plane(&t, c, x, w, c->in[1], i * c->stride[1] - c->pad[1], some, g->ahead);
-        for (int64_t r = 0; r < some; r++)
-            cameo_plane_store(&ends, (i + r) * p->columns + k, t.sums[r]);
-    }
+    for (int64_t first = j; first < j + t.apart; first++)
+        for (int64_t i = first, some; i < j + n; i += some * t.apart) {
+            some = cameo_tall_begin(&t, i, j + n);
+            cameo_tall_plane(&t, c, x, w, c->in[1], i * c->stride[1] - c->pad[1], some, g->ahead);
+            for (int64_t r = 0; r < some; r++)
+                cameo_plane_store(&ends, (i + r * t.apart) * p->columns + k, t.sums[r]);
+        }
 }
 
 /* The same of a copy, whose places are known: any window. x: what row j reads first. */
@@ -159,18 +172,20 @@ static __attribute__((noinline, unused)) void cameo_tall_copied(const cameo_plan
     t.columns = c->taps[2];
     t.stride = 1;
     t.up = g->width;
+    t.apart = cameo_tall_apart(c, p);
     for (int64_t b = 0; b < t.columns; b++) {
         t.places[b] = k + g->places[b];
         t.masks[b] = ~(cameo_mask){0};
     }
-    for (int64_t i = 0, some; i < n; i += some) {
-        some = cameo_tall_begin(&t, i, n);
-        for (int64_t a = 0; a < c->taps[0]; a++)
-            cameo_tall_plane(&t, c, x + g->places[a * plane], w + a * plane, INT64_MAX,
-                             i * c->stride[1], some, 0);
-        for (int64_t r = 0; r < some; r++)
-            cameo_plane_store(&ends, (j + i + r) * p->columns + k, t.sums[r]);
-    }
+    for (int64_t first = 0; first < t.apart; first++)
+        for (int64_t i = first, some; i < n; i += some * t.apart) {
+            some = cameo_tall_begin(&t, i, n);
+            for (int64_t a = 0; a < c->taps[0]; a++)
+                cameo_tall_plane(&t, c, x + g->places[a * plane], w + a * plane, INT64_MAX,
+                                 i * c->stride[1], some, 0);
+            for (int64_t r = 0; r < some; r++)
+                cameo_plane_store(&ends, (j + i + r * t.apart) * p->columns + k, t.sums[r]);
+        }
 }
 
 /* ---- windows of one row ---- */
@@ -181,14 +196,15 @@ enum { CAMEO_LINE = 4 }; /* vectors, or rows, that are summed beside one another
  * column k on. inside: no window reaches beyond a row. */
 static inline __attribute__((always_inline)) void
 cameo_tall_line_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t k,
-              const int high, const int many, const int stride, const int inside, cameo_plane *p)
+                   const int high, const int many, const int stride, const int inside,
+                   cameo_plane *p)
 {
     const cameo_conv *c = g->sizes;
     const int64_t first = k * stride - c->pad[2], apart = c->dilation[2], taps = c->taps[2];
     const int64_t next = c->stride[1] * c->step[1];
     const cameo_ends ends = cameo_plane_ends(p);
     cameo_vec sums[CAMEO_LINE] = {{0}, {0}, {0}, {0}};
-    cameo_mask at, mask = ~(cameo_mask){0};
+    cameo_mask at = {0}, mask = ~(cameo_mask){0};
     for (int i = 0; i < CAMEO_LANES; i++)
         at[i] = i * stride + (int)first;
     x += (j * c->stride[1] - c->pad[1]) * c->step[1] + first;
@@ -214,7 +230,7 @@ cameo_tall_line_of(const cameo_planes *g, const float *x, const float *w, int64_
  * before, so that they end where the row does. */
 static inline __attribute__((always_inline)) void
 cameo_tall_line_rows(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t high,
-                const int stride, cameo_plane *p)
+                     const int stride, cameo_plane *p)
 {
     enum { WIDE = CAMEO_LINE * CAMEO_LANES };
     const cameo_conv *c = g->sizes;
@@ -239,8 +255,8 @@ cameo_tall_line_rows(const cameo_planes *g, const float *x, const float *w, int6
 
 /* Rows j .. j + n; those whose row of x is not there as any other window has them. */
 static __attribute__((noinline, unused)) void cameo_tall_line(const cameo_planes *g, const float *x,
-                                                         const float *w, int64_t j, int64_t n,
-                                                         cameo_plane *p)
+                                                              const float *w, int64_t j, int64_t n,
+                                                              cameo_plane *p)
 {
     const cameo_conv *c = g->sizes;
     const int64_t end = j + n, last = p->columns > CAMEO_LANES ? p->columns - CAMEO_LANES : 0;
