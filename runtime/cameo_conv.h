@@ -28,10 +28,11 @@ typedef struct cameo_conv_block {
     int tied;                   /* few columns are summed as tiles sum */
     int few;                    /* columns of the last panel that are a few, at most */
     cameo_columns_sum *several; /* sums of more than CAMEO_FEW of them */
-    int64_t apart;              /* of x, from one value of k to the next; 0: not the same */
-    int64_t low;                /* the first row to do */
-    const float *soon;          /* x of the panels that come next, rows `apart`, */
-    int64_t lines;              /* and lines of each; 0: it is not asked for */
+    cameo_conv_rows_two *single;
+    int64_t apart;     /* of x, from one value of k to the next; 0: not the same */
+    int64_t low;       /* the first row to do */
+    const float *soon; /* x of the panels that come next, rows `apart`, */
+    int64_t lines;     /* and lines of each; 0: it is not asked for */
     int count;
     cameo_conv_panel panels[CAMEO_CONV_PANELS];
     int64_t places[CAMEO_CONV_K], packed[CAMEO_CONV_K];
@@ -346,6 +347,60 @@ static inline __attribute__((unused)) void cameo_conv_tiles(const cameo_conv_blo
     }
 }
 
+/* Is all of the block one vector of columns, of which a tile would have too few sums? */
+static inline __attribute__((unused)) int cameo_conv_single(const cameo_conv_block *b)
+{
+    return b->single && (int)CAMEO_LANES == (int)CAMEO_CONV_LINE && b->count == 1 &&
+           !cameo_conv_few(b) && !b->panels[0].row &&
+           cameo_conv_lanes(b->panels[0].width, b->even) == CAMEO_LANES;
+}
+
+/* Two panels of rows from m on by the only vector of columns. */
+static __attribute__((noinline, unused)) void cameo_conv_two(const cameo_conv_block *b, int64_t m)
+{
+    enum { ROWS = CAMEO_TILE_ROWS };
+    const cameo_conv_panel *p = &b->panels[0];
+    const float *low = cameo_conv_weights(b, m), *high = low + b->nk * ROWS;
+    const int more = b->k0 > 0;
+    cameo_vec sums[2 * ROWS];
+    cameo_finish finish;
+    const cameo_finish *f = cameo_conv_finish(b, m, p->n, &finish);
+#pragma GCC unroll 16
+    for (int i = 0; i < 2 * ROWS; i++)
+        sums[i] = (cameo_vec){0};
+    for (int64_t k = 0; k < b->nk; k++, low += ROWS, high += ROWS) {
+        const cameo_vec x = *(const cameo_vec *)(p->b + p->at[k]);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; i++)
+            sums[i] += low[i] * x;
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; i++)
+            sums[ROWS + i] += high[i] * x;
+    }
+    float *y = b->y + m * b->row + p->n, to[CAMEO_LANES];
+    const cameo_vec zero = {0};
+    const int whole = p->width == CAMEO_LANES;
+    for (int i = 0; whole && i < 2 * ROWS; i++, y += b->row) {
+        cameo_vec v = sums[i];
+        if (more)
+            v += *(const cameo_vec *)y;
+        if (f)
+            v += f->bias[i];
+        if (f && f->added)
+            v += *(const cameo_vec *)(f->added + i * b->row);
+        if (f)
+            v = cameo_clip(v, zero + f->low, zero + f->high);
+        *(cameo_vec *)y = v;
+    }
+    for (int i = 0; !whole && i < 2 * ROWS; i++, y += b->row) {
+        *(cameo_vec *)to = sums[i];
+        for (int64_t n = 0; n < p->width; n++) {
+            const float v = more ? to[n] + y[n] : to[n];
+            y[n] = f ? cameo_finished(f, i, i * b->row + n, v) : v;
+        }
+    }
+}
+
 /* Rows m0 .. m1, as many at a time as a few columns are summed for. */
 static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_conv_block *b,
                                                                   int64_t m0, int64_t m1)
@@ -355,6 +410,12 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
     const cameo_conv_panel *last = &b->panels[b->count - 1];
     const int64_t step = cameo_conv_few(b) ? CAMEO_COLUMN_ROWS : CAMEO_CONV_HIGH;
     const int taken = cameo_conv_taken(b);
+    for (; cameo_conv_single(b) && m1 - m0 >= 2 * CAMEO_TILE_ROWS; m0 += 2 * CAMEO_TILE_ROWS) {
+        b->single(b, m0);
+        if (b->k0 + b->nk == b->all)
+            cameo_bend(b->finish, b->y, m0 * b->row + b->panels[0].n, 2 * CAMEO_TILE_ROWS, b->row,
+                       last->width);
+    }
     for (int64_t m = m0, next; m < m1; m = next) {
         next = m1 - m < step ? m1 : m + step;
         for (int64_t i = m; i < next; i += CAMEO_CONV_HIGH)
@@ -380,7 +441,7 @@ static __attribute__((noinline, unused)) int64_t cameo_conv_rows_end(const cameo
                                                                      int64_t m0)
 {
     const int64_t left = b->high - m0;
-    const int few = CAMEO_CONV_NEAR || cameo_conv_few(b);
+    const int few = CAMEO_CONV_NEAR || cameo_conv_few(b) || cameo_conv_single(b);
     const int64_t step = few ? CAMEO_COLUMN_ROWS : CAMEO_TILE_ROWS,
                   m1 = m0 + (left < step ? left : step);
     if (b->nk > 0)
@@ -434,6 +495,7 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     b->even = v->even;
     b->few = cameo_conv_few_most(v);
     b->several = v->several;
+    b->single = v->single;
     b->tied = cameo_conv_ties(v);
     b->apart = b->all == v->channels ? v->channel : 0;
     b->nk = 0;

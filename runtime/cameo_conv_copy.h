@@ -15,6 +15,9 @@ enum {
 };
 
 struct cameo_other_windows;
+struct cameo_conv_block;
+/* Two panels of rows of a block from row m on. */
+typedef void cameo_conv_rows_two(const struct cameo_conv_block *b, int64_t m);
 
 /* Dims of the window: the innermost is the last, those that there are not are 1 (steps 0). */
 typedef struct cameo_conv {
@@ -26,6 +29,7 @@ typedef struct cameo_conv {
     int copy;              /* the border is made of 0 in a copy, innermost strides are sorted out */
     int sevens;            /* seven products for eight (cameo_strassen.h) */
     cameo_columns_sum *several; /* where places may be more than a few, and all one panel */
+    cameo_conv_rows_two *single; /* where all places may be one vector */
     const struct cameo_other_windows *windows; /* of planes that no sweep may be for */
 } cameo_conv;
 

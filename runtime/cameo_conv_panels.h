@@ -48,6 +48,7 @@ typedef struct cameo_conv_view {
     int even;                   /* a place is summed as in any other panel, few columns too */
     int sevens;                 /* pairs of panels go by seven products for eight */
     cameo_columns_sum *several; /* as the convolution's */
+    cameo_conv_rows_two *single;
     const float *made;          /* panels of all columns, which are one block; NULL: none */
     const cameo_finish *finish; /* of y as it begins; NULL: none */
 } cameo_conv_view;
@@ -157,6 +158,7 @@ static __attribute__((noinline, unused)) CAMEO_SMALL void cameo_conv_plan(const 
     v->packs = cameo_conv_packs(g, v);
     v->sevens = g->sevens && CAMEO_STRASSENS;
     v->several = g->several;
+    v->single = g->single;
     if (v->sevens) {
         v->width = cameo_conv_seven_width(g->channels * g->taps[0] * g->taps[1] * g->taps[2]);
         return;

@@ -98,6 +98,8 @@ Index conv_macs(Polys *polys, const Conv *c);
 Index conv_work(Polys *polys, const Conv *c);
 // May all of its places be one panel of more than a few columns (CAMEO_COLUMNS_SEVERAL)?
 bool conv_has_several(const Conv *c);
+// May they be one vector of more columns than those (cameo_conv_two)?
+bool conv_has_single(const Conv *c);
 // Are its planes' windows others than those that sweeps go by (cameo_rows_for)?
 bool conv_has_windows(const Conv *c);
 // May lanes be its planes (cameo_across.h), `finish` being chosen?

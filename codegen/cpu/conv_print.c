@@ -99,10 +99,11 @@ void conv_print_sizes(Printer *p, const Conv *c, const char *name)
                : p->marks      ? repeats_mark(p, MARK_STATIC)
                                : "static ",
                name);
-    print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,%s%s%s",
+    print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,%s%s%s%s",
                size_text(p, c->rows), size_text(p, c->channels), size_text(p, c->channel),
                size_text(p, c->row), c->copy, c->sevens ? " .sevens = 1," : "",
                conv_has_several(c) ? " .several = CAMEO_COLUMNS_SEVERAL," : "",
+               conv_has_single(c) ? " .single = cameo_conv_two," : "",
                conv_has_windows(c) ? " .windows = &cameo_tall_windows," : "");
     conv_print_dims(p, "out", c->out, c->rank, 1);
     conv_print_dims(p, "taps", c->taps, c->rank, 1);

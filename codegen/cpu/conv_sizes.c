@@ -88,6 +88,19 @@ bool conv_has_several(const Conv *c)
     return places > FEW && places <= SEVERAL;
 }
 
+bool conv_has_single(const Conv *c)
+{
+    int64_t places = 1, n;
+    if (c->bytes || c->depthwise || c->tile || c->split || c->sevens || c->half)
+        return false;
+    for (uint32_t i = 0; i < c->rank && places <= WIDE; i++) {
+        if (!poly_is_const(c->out[i], &n))
+            return true;
+        places *= n <= WIDE ? n : WIDE + 1;
+    }
+    return places > FEW && places <= WIDE;
+}
+
 bool conv_has_windows(const Conv *c)
 {
     int64_t rows, columns, above;
