@@ -61,21 +61,6 @@ static bool read_factor(const Model *m, ValueId id, Factor *f)
            q->rank == v->rank && s->rank >= 0 && (!f->zero || value_at(m, f->zero)->rank >= 0);
 }
 
-// Is every zero point such that w, made signed, has none?
-static bool is_symmetric(Model *m, const Factor *w)
-{
-    Str error;
-    int middle = value_at(m, w->q)->dtype == DT_U8 ? 128 : 0;
-    if (!w->zero)
-        return middle == 0;
-    TensorData *t = (TensorData *)(uintptr_t)value_at(m, w->zero)->constant;
-    const uint8_t *at = t ? tensor_elements(m, t, &error) : NULL;
-    for (uint64_t i = 0; at && i < t->nelements; i++)
-        if (at[i] != middle)
-            return false;
-    return at != NULL;
-}
-
 static bool is_one(const Node *n, const char *name)
 {
     const Attr *a = attr_find(n, name);
@@ -87,7 +72,7 @@ static int64_t column_axis(Model *m, const Node *n, const Factor *w)
 {
     int32_t rank = value_at(m, w->q)->rank;
     if (node_is(n, "Conv"))
-        return rank >= 3 && is_symmetric(m, w) ? 0 : -1;
+        return rank >= 3 ? 0 : -1;
     if (rank != 2 || value_at(m, n->in[0])->rank < 1)
         return -1;
     if (node_is(n, "MatMul"))
@@ -118,8 +103,8 @@ enum { GEMM_B = 3 }; // which input of a QGemm is its second factor
 // A QGemm whose second factor is a constant matrix, transposed.
 static bool takes_turned(const Model *m, const Node *n)
 {
-    if (!str_is(n->op, "QGemm") || !str_is(n->domain, "com.microsoft") || !n->def ||
-        n->fault.len || n->nin <= GEMM_B || !n->in[GEMM_B] || node_int(n, "transB", 0) == 0)
+    if (!str_is(n->op, "QGemm") || !str_is(n->domain, "com.microsoft") || !n->def || n->fault.len ||
+        n->nin <= GEMM_B || !n->in[GEMM_B] || node_int(n, "transB", 0) == 0)
         return false;
     const Value *b = value_at(m, n->in[GEMM_B]);
     return b->constant && b->rank == 2 && (b->dtype == DT_U8 || b->dtype == DT_I8);

@@ -24,6 +24,8 @@ enum { CAMEO_PIXEL_BYTE_BARE = 1, CAMEO_PIXEL_BYTE_PLAIN = 2 };
 typedef struct cameo_pixel_byte_ends {
     const float *scale, *bias;
     const int32_t *less;
+    const int32_t *beside, *often; /* a number of each place, and how often a channel's sum has it
+                                      added; NULL: nothing */
     int vectors, zero, least, most, flip;
     /* where something is added; NULL: nothing, and all below is not read */
     const unsigned char *added;
@@ -47,6 +49,16 @@ static inline __attribute__((unused)) int cameo_pixel_byte_bare(const cameo_pixe
     if (e->least > 0 || e->most < 255 || e->flip)
         return 0;
     return e->zero ? CAMEO_PIXEL_BYTE_BARE : CAMEO_PIXEL_BYTE_PLAIN;
+}
+
+/* Adds it to the sums of n places that lie one behind another. */
+static __attribute__((noinline, unused)) void
+cameo_pixel_bytes_beside(int32_t *sums, int64_t n, const cameo_pixel_byte_ends *e)
+{
+    const uint32_t *often = (const uint32_t *)e->often;
+    for (int64_t i = 0; i < n; i++, sums += CAMEO_PIXEL_BYTE_LANES)
+        for (int j = 0; j < e->vectors * CAMEO_PIXEL_BYTE_VECTOR; j++)
+            sums[j] = (int32_t)((uint32_t)sums[j] + often[j] * (uint32_t)e->beside[i]);
 }
 
 /* What becomes of a sum; lane: of the tables; added: its byte, NULL: none. */

@@ -43,7 +43,8 @@ typedef struct cameo_pixel_kept {
 } cameo_pixel_kept;
 
 /* Groups that a panel does one behind another, `times` of them: their sums begin with `less`, and
- * `ends` says how they are finished. Rows and places are those of the next group and all behind. */
+ * `ends` says how they are finished. Rows and places are those of the next group and all behind.
+ * beside: behind a number of each place, which is added as often as `often` says (_beside). */
 typedef struct cameo_pixel_run {
     cameo_words_job job;
     int64_t times;
@@ -52,6 +53,7 @@ typedef struct cameo_pixel_run {
     cameo_words_vector less[2];
     cameo_pixel_places places;
     const void *ends;
+    const int32_t *beside, *often;
 } cameo_pixel_run;
 
 typedef void cameo_pixel_group(cameo_pixel_run *run);
@@ -86,6 +88,34 @@ cameo_pixel_fused_begin(int height, int vectors, const cameo_words_vector *less,
             sums[i][v] = less[v];
 }
 
+/* What sums begin with beside `less`: nothing, or some of a number of their place. Those behind the
+ * last place are the last one's again. */
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_begin_alone(int height, int vectors, const cameo_pixel_run *run,
+                        cameo_words_vector sums[][CAMEO_WORDS_VECTORS])
+{
+    (void)height, (void)vectors, (void)run, (void)sums;
+}
+
+static inline __attribute__((unused, always_inline)) void
+cameo_pixel_begin_beside(int height, int vectors, const cameo_pixel_run *run,
+                         cameo_words_vector sums[][CAMEO_WORDS_VECTORS])
+{
+    typedef uint32_t cameo_wrapping __attribute__((vector_size(64), aligned(4), may_alias));
+    const int64_t n = run->places.n;
+    cameo_wrapping often[2];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++)
+        often[v] = *(const cameo_wrapping *)(run->often + 16 * v);
+#pragma GCC unroll 16
+    for (int i = 0; i < height; i++) {
+        const uint32_t number = (uint32_t)run->beside[i < n ? i - n : -1];
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+            sums[i][v] = (cameo_words_vector)((cameo_wrapping)sums[i][v] + often[v] * number);
+    }
+}
+
 /* Behind a group of so many places: is there another one to multiply? */
 static inline __attribute__((unused, always_inline)) int
 cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
@@ -98,7 +128,7 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
     return --run->times > 0;
 }
 
-#define CAMEO_PIXEL_GROUP(name, kind, end, height, vectors, half)                                  \
+#define CAMEO_PIXEL_GROUP(name, kind, begin, end, height, vectors, half)                           \
     static __attribute__((noinline, unused)) void name##_##height##_##vectors##_##half(            \
         cameo_pixel_run *run)                                                                      \
     {                                                                                              \
@@ -106,6 +136,7 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
             enum { ROOM = (height) > CAMEO_WORDS_MOST ? (height) : CAMEO_WORDS_MOST };             \
             cameo_words_vector sums[ROOM][CAMEO_WORDS_VECTORS];                                    \
             cameo_pixel_fused_begin(height, vectors, run->less, sums);                             \
+            begin(height, vectors, run, sums);                                                     \
             CAMEO_WORDS_AWAY(run);                                                                 \
             cameo_words_sums(kind, 1, height, vectors, half, &run->job, sums);                     \
             CAMEO_WORDS_AWAY(run);                                                                 \
@@ -117,7 +148,7 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
 #define CAMEO_PIXEL_PRAGMA(what) _Pragma(#what)
 
 /* 16 places by one vector, finished four at a time. */
-#define CAMEO_PIXEL_GROUP_TWICE(name, kind, end)                                                   \
+#define CAMEO_PIXEL_GROUP_TWICE(name, kind, begin, end)                                            \
     static __attribute__((noinline, unused)) void name##_16_1_0(cameo_pixel_run *run)              \
     {                                                                                              \
         enum { ALL = CAMEO_WORDS_TWICE, SOME = 4 };                                                \
@@ -127,6 +158,7 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
             cameo_words_vector kept[ALL];                                                          \
             cameo_pixel_places some = run->places;                                                 \
             cameo_pixel_fused_begin(ALL, 1, run->less, sums);                                      \
+            begin(ALL, 1, run, sums);                                                              \
             CAMEO_WORDS_AWAY(run);                                                                 \
             cameo_words_sums(kind, 1, ALL, 1, 0, &run->job, sums);                                 \
             CAMEO_WORDS_AWAY(run);                                                                 \
@@ -159,21 +191,21 @@ cameo_pixel_run_next(cameo_pixel_run *run, int64_t height)
         } while (cameo_pixel_run_next(run, height));                                               \
     }
 
-#define CAMEO_PIXEL_HEIGHTS(name, kind, end, vectors, half, twice, even, more, nine)               \
-    CAMEO_PIXEL_GROUP(name, kind, end, 4, vectors, half)                                           \
-    CAMEO_PIXEL_GROUP(name, kind, end, 6, vectors, half)                                           \
-    CAMEO_PIXEL_GROUP(name, kind, end, 8, vectors, half)                                           \
+#define CAMEO_PIXEL_HEIGHTS(name, kind, begin, end, vectors, half, twice, even, more, nine)        \
+    CAMEO_PIXEL_GROUP(name, kind, begin, end, 4, vectors, half)                                    \
+    CAMEO_PIXEL_GROUP(name, kind, begin, end, 6, vectors, half)                                    \
+    CAMEO_PIXEL_GROUP(name, kind, begin, end, 8, vectors, half)                                    \
     static __attribute__((unused)) cameo_pixel_group *const name##_##vectors##_##half[] = {        \
         name##_4_##vectors##_##half, name##_6_##vectors##_##half, name##_8_##vectors##_##half,     \
         twice, even, more, nine};
 
-/* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `end` finishes. twice: the group of 16
- * places by one vector, even and more: those of 8 and 9 by two that lie one behind the other, nine:
- * of 9 that lie anywhere; NULL: there is none. */
-#define CAMEO_PIXEL_GROUPS(name, kind, end, twice, even, more, nine)                               \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 1, 0, twice, NULL, NULL, NULL)                            \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 0, NULL, even, more, nine)                             \
-    CAMEO_PIXEL_HEIGHTS(name, kind, end, 2, 1, NULL, NULL, NULL, NULL)
+/* Tables of groups for CAMEO_PIXEL_GROUPS_OF, whose sums `begin` begins and `end` finishes. twice:
+ * the group of 16 places by one vector, even and more: those of 8 and 9 by two that lie one behind
+ * the other, nine: of 9 that lie anywhere; NULL: there is none. */
+#define CAMEO_PIXEL_GROUPS(name, kind, begin, end, twice, even, more, nine)                        \
+    CAMEO_PIXEL_HEIGHTS(name, kind, begin, end, 1, 0, twice, NULL, NULL, NULL)                     \
+    CAMEO_PIXEL_HEIGHTS(name, kind, begin, end, 2, 0, NULL, even, more, nine)                      \
+    CAMEO_PIXEL_HEIGHTS(name, kind, begin, end, 2, 1, NULL, NULL, NULL, NULL)
 
 /* to[i], numbers or addresses: of n places in lines of `row`, the first one place `across` of its
  * line and `at`; places are `step` bytes apart and lines `down`. Up to 7 behind them are written.
@@ -226,8 +258,9 @@ static inline __attribute__((unused)) void cameo_pixel_unmade(char *y, const int
 /* What a panel's columns are finished by, and where they are in a pixel of y: bytes. */
 typedef struct cameo_pixel_panel_ends {
     const void *ends;
-    const int32_t *less; /* of the block's first column; NULL: nothing */
-    int64_t each;        /* bytes of y's pixel that a panel makes */
+    const int32_t *less;           /* of the block's first column; NULL: nothing */
+    int64_t each;                  /* bytes of y's pixel that a panel makes */
+    const int32_t *beside, *often; /* of all places; of the first column; NULL: nothing */
 } cameo_pixel_panel_ends;
 
 /* What the sums of a panel's columns begin with; from: what is taken off them; NULL: nothing. */
@@ -346,6 +379,10 @@ cameo_pixel_fused(const cameo_pixel_groups *groups, const cameo_pixel_conv *c,
         cameo_pixel_fused_less(c->kind, &steps, 2 - edge, &run.panel,
                                ends->less ? ends->less + p * PANEL : NULL, run.less);
         run.ends = (const char *)ends->ends + p * ends->each;
+        if (ends->beside) {
+            run.beside = ends->beside + first + n;
+            run.often = ends->often + p * PANEL;
+        }
         run.job = (cameo_words_job){&steps, kept->rows, &run.panel};
         run.places = (cameo_pixel_places){f->y, kept->at, f->added, n, kept->added_at};
         while (run.places.n > 0)
@@ -478,18 +515,23 @@ cameo_pixel_fused_silu(int height, int vectors,
 
 /* Eight sums of bfloat16 wait for one another: a product takes six cycles, of which some processors
  * begin two in each. */
-CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish)
-CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu)
+CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_begin_alone,
+                        cameo_pixel_fused_finish)
+CAMEO_PIXEL_GROUP_TWICE(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_begin_alone,
+                        cameo_pixel_fused_silu)
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 8)
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_clip, cameo_pixel_fused_finish, 9)
 CAMEO_PIXEL_GROUP_EVEN(cameo_pixel_fused_sigmoid, cameo_pixel_fused_silu, 8)
-CAMEO_PIXEL_GROUP(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish, 9, 2, 0)
+CAMEO_PIXEL_GROUP(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_begin_alone,
+                  cameo_pixel_fused_finish, 9, 2, 0)
 
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_fused_finish,
-                   cameo_pixel_fused_clip_16_1_0, cameo_pixel_fused_clip_8_even,
-                   cameo_pixel_fused_clip_9_even, cameo_pixel_fused_clip_9_2_0)
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_fused_silu,
-                   cameo_pixel_fused_sigmoid_16_1_0, cameo_pixel_fused_sigmoid_8_even, NULL, NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_clip, CAMEO_WORDS_BF16, cameo_pixel_begin_alone,
+                   cameo_pixel_fused_finish, cameo_pixel_fused_clip_16_1_0,
+                   cameo_pixel_fused_clip_8_even, cameo_pixel_fused_clip_9_even,
+                   cameo_pixel_fused_clip_9_2_0)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_sigmoid, CAMEO_WORDS_BF16, cameo_pixel_begin_alone,
+                   cameo_pixel_fused_silu, cameo_pixel_fused_sigmoid_16_1_0,
+                   cameo_pixel_fused_sigmoid_8_even, NULL, NULL)
 
 /* Units from .. to; f and e: of block 0. */
 static __attribute__((noinline, unused)) void
@@ -510,7 +552,7 @@ cameo_pixel_fused_halves(const cameo_pixel_groups *groups, const cameo_pixel_con
                                           cameo_pixel_of(e->by, c, b),
                                           e->low,
                                           e->high};
-            const cameo_pixel_panel_ends ends = {&own, NULL, 0};
+            const cameo_pixel_panel_ends ends = {&own, NULL, 0, NULL, NULL};
             for (int64_t t = cut->t0; t < cut->t1; t += CAMEO_PIXEL_EXACT)
                 cameo_pixel_fused(groups, c, cut, b, t, &block, &ends, &kept);
         }
@@ -658,12 +700,16 @@ cameo_pixel_fused_pack(int height, int vectors,
 }
 
 #ifdef CAMEO_AMX_u8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_fused_pack, NULL, NULL, NULL,
-                   NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8, CAMEO_WORDS_U8S8, cameo_pixel_begin_alone,
+                   cameo_pixel_fused_pack, NULL, NULL, NULL, NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_u8_beside, CAMEO_WORDS_U8S8, cameo_pixel_begin_beside,
+                   cameo_pixel_fused_pack, NULL, NULL, NULL, NULL)
 #endif
 #ifdef CAMEO_AMX_s8s8_placed
-CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_fused_pack, NULL, NULL, NULL,
-                   NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8, CAMEO_WORDS_S8S8, cameo_pixel_begin_alone,
+                   cameo_pixel_fused_pack, NULL, NULL, NULL, NULL)
+CAMEO_PIXEL_GROUPS(cameo_pixel_fused_s8_beside, CAMEO_WORDS_S8S8, cameo_pixel_begin_beside,
+                   cameo_pixel_fused_pack, NULL, NULL, NULL, NULL)
 #endif
 
 /* Units from .. to; f and e: of block 0. Columns behind the last panel that is read are 0. */
@@ -685,7 +731,8 @@ cameo_pixel_fused_bytes(const cameo_pixel_groups *groups, const cameo_pixel_conv
             own.scale = e->scale + b * c->columns;
             own.bias = e->bias + b * c->columns;
             own.less = e->less + b * c->columns;
-            const cameo_pixel_panel_ends ends = {panels, own.less, sizeof *panels};
+            const cameo_pixel_panel_ends ends = {panels, own.less, sizeof *panels, e->beside,
+                                                 e->beside ? e->often + b * c->columns : NULL};
             for (int64_t t = cut->t0; t < cut->t1; t += CAMEO_PIXEL_EXACT)
                 cameo_pixel_fused(groups, c, cut, b, t, &block, &ends, &kept);
         }

@@ -57,15 +57,23 @@ static Index row_of_all(Printer *p, const Conv *c)
     return c->m ? poly_add(p->mod->polys, m, poly_loop(p->mod->polys, c->m)) : m;
 }
 
-// The zero point of each of n rows, less what makes w signed.
-static bool read_zeros(Printer *p, const Conv *c, const Bytes *b, int64_t n, int64_t *zeros)
+bool byte_conv_zeros(Printer *p, const Conv *c, const Bytes *b, int64_t n, int64_t *zeros)
 {
     int64_t one = 0;
     const bool single = !b->w.zero || bytes_constant(p, b->w.zero, 0, 1, &one);
-    if (!single && !bytes_listed(p, b->w.zero, row_of_all(p, c), n, zeros))
+    if (!single)
+        return bytes_listed(p, b->w.zero, row_of_all(p, c), n, zeros);
+    for (int64_t i = 0; i < n; i++)
+        zeros[i] = one;
+    return true;
+}
+
+bool byte_conv_signed_zeros(Printer *p, const Conv *c, const Bytes *b, int64_t n, int64_t *zeros)
+{
+    if (!byte_conv_zeros(p, c, b, n, zeros))
         return false;
     for (int64_t i = 0; i < n; i++)
-        zeros[i] = (single ? one : zeros[i]) - middle_of(b);
+        zeros[i] -= middle_of(b);
     return true;
 }
 
@@ -275,7 +283,7 @@ bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const P
     const int64_t rows = w->groups * w->rows;
     int64_t *zeros = from ? calloc((size_t)rows, sizeof *zeros) : NULL;
     bool made = zeros != NULL;
-    const bool known = made && read_zeros(p, c, b, rows, zeros);
+    const bool known = made && byte_conv_signed_zeros(p, c, b, rows, zeros);
     if (known) {
         for (int64_t i = 0; i < rows; i++)
             b->ones |= zeros[i] != 0;

@@ -17,6 +17,10 @@ typedef struct ByteWeights {
 bool byte_conv_fits(Printer *p, const Conv *c, const Bytes *b);
 // Is w's zero point 0 once w is signed?
 bool byte_conv_centred(Printer *p, const Bytes *b);
+// The zero point of each of w's n rows, those of all groups; false: they are not known.
+bool byte_conv_zeros(Printer *p, const Conv *c, const Bytes *b, int64_t n, int64_t *zeros);
+// The same, less what makes w signed.
+bool byte_conv_signed_zeros(Printer *p, const Conv *c, const Bytes *b, int64_t n, int64_t *zeros);
 // Packs w for `cpu` and fills *c and *b. *found: its zero points are known. false with *error where
 // weights cannot be read.
 bool byte_conv_pack(Printer *p, Conv *c, Bytes *b, const ByteWeights *w, const Processor *cpu,

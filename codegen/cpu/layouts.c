@@ -2,6 +2,7 @@
 
 #include "codegen/byte_function.h"
 #include "codegen/cpu/byte_conv.h"
+#include "codegen/cpu/centre.h"
 #include "codegen/cpu/laid.h"
 #include "codegen/cpu/pixel_conv.h"
 #include "codegen/cpu/pixel_finish.h"
@@ -764,6 +765,10 @@ bool layouts_module(Module *mod, const ConvChoice *how, Str *error)
     Arena *arena = arena_new();
     Layouts l = {.mod = mod, .arena = arena, .how = how};
     l.p = printer_new(mod, &dialect_c, arena, NULL, "");
+    if (!centre_weights(mod, l.p, how->cpu, error)) {
+        arena_free(arena);
+        return false;
+    }
     l.values = NEWS(arena, Laid, mod->buffers.len + 1);
     for (BufferId b = 1; b < mod->buffers.len; b++)
         l.values[b].fits = dims_fit(buffer_at(mod, b), &l.values[b]);

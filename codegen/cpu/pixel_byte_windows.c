@@ -14,7 +14,8 @@ enum {
     LANES = 64, // of a pixel
     PARTS = 4,  // vectors of words of a pixel
     WORDS = 16, // of a vector
-    MIDDLE = 128
+    MIDDLE = 128,
+    MOST = 127
 };
 
 int pixel_byte_windows_lane(int lane)
@@ -24,11 +25,17 @@ int pixel_byte_windows_lane(int lane)
 
 // ---- packing -----------------------------------------------------------------------------------
 
+// Words of four lines of a window: weights, or two that are added.
+static int64_t four_columns(const PixelConv *c)
+{
+    return c->taps[1] * (c->zeros ? 2 : 1);
+}
+
 int64_t pixel_byte_windows_words(const PixelConv *c)
 {
     if (c->width)
         return 1 + c->taps[0] * c->taps[1] * (c->width / 4);
-    return 1 + (c->taps[0] + LINES - 1) / LINES * c->taps[1];
+    return 1 + (c->taps[0] + LINES - 1) / LINES * four_columns(c);
 }
 
 // Bytes with a sign are read without one, 128 more: what that adds to a sum is where it begins.
@@ -45,10 +52,14 @@ bool pixel_byte_windows_pack(Module *mod, const Conv *conv, const ByteWeights *w
         int32_t *at = packed + c / LANES * block + pixel_byte_windows_lane((int)(c % LANES));
         int32_t sum = 0;
         for (int64_t t = 0; t < w->taps; t++) {
-            const int8_t v =
-                bytes_weight(conv->bytes, from, w->start + w->group_at[c] + w->k_at[t]);
-            const int64_t line = t / columns, four = line / LINES * columns + t % columns;
-            ((int8_t *)(at + (1 + four) * LANES))[line % LINES] = v;
+            const int64_t from_w = w->start + w->group_at[c] + w->k_at[t];
+            const int v =
+                bytes_weight(conv->bytes, from, from_w) - (to->zeros ? (int)to->zeros[c] : 0);
+            const int first = v < -MIDDLE ? -MIDDLE : v > MOST ? MOST : v;
+            const int64_t line = t / columns, four = line / LINES * four_columns(to) + t % columns;
+            ((int8_t *)(at + (1 + four) * LANES))[line % LINES] = (int8_t)first;
+            if (to->zeros)
+                ((int8_t *)(at + (1 + four + columns) * LANES))[line % LINES] = (int8_t)(v - first);
             sum += v;
         }
         *at = to->dtype == DT_I8 ? -MIDDLE * sum : 0;
@@ -128,9 +139,9 @@ static const char WHOLE[] = "cameo_pixel_byte", HALF[] = "cameo_pixel_byte_half"
 static const char *name_of(Arena *a, const PixelConv *c, const char *half)
 {
     const char *width = c->width ? str_printf(a, "_of_%lld", (long long)c->width).at : "";
-    return str_printf(a, "cameo_pixel_line_%s_%lld_%lld_%lld%s%s", dtype_suffix(c->dtype),
+    return str_printf(a, "cameo_pixel_line_%s_%lld_%lld_%lld%s%s%s", dtype_suffix(c->dtype),
                       (long long)c->taps[1], (long long)c->stride[1], (long long)c->dilation[1],
-                      width, half)
+                      width, c->zeros ? "_twice" : "", half)
         .at;
 }
 
@@ -148,9 +159,11 @@ static void print_four_lines(Buf *out, const PixelConv *c, const char *type, int
                 buf_printf(out, "        {\n            CAMEO_PIXEL_BYTE_READ(%s, %lld, %d);\n",
                            type, (long long)(at * PIXEL_BYTES), c->dtype == DT_I8 ? MIDDLE : 0);
             read = true;
-            for (int v = 0; v < PARTS; v++)
-                buf_printf(out, "            CAMEO_PIXEL_BYTE_DOT(%s, s%lld_%d, q%d, w + %lld);\n",
-                           type, (long long)i, v, v, (long long)((t * PARTS + v) * PIXEL_BYTES));
+            for (int64_t word = t; word < four_columns(c); word += taps)
+                for (int v = 0; v < PARTS; v++)
+                    buf_printf(
+                        out, "            CAMEO_PIXEL_BYTE_DOT(%s, s%lld_%d, q%d, w + %lld);\n",
+                        type, (long long)i, v, v, (long long)((word * PARTS + v) * PIXEL_BYTES));
         }
         if (read)
             buf_printf(out, "        }\n");
@@ -169,7 +182,7 @@ static void print_sums(Buf *out, const PixelConv *c, const char *type, int64_t n
                "        const char *x0 = x, *x1 = lines > 1 ? x + line : x;\n"
                "        const char *x2 = lines > 2 ? x + 2 * line : x;\n"
                "        const char *x3 = lines > 3 ? x + 3 * line : x;\n",
-               (long long)(c->taps[1] * PARTS * PIXEL_BYTES));
+               (long long)(four_columns(c) * PARTS * PIXEL_BYTES));
     print_four_lines(out, c, type, n);
     buf_printf(out, "    }\n");
 }
@@ -225,13 +238,14 @@ static void print_plain_terms(Buf *out, const PixelConv *c)
         "            const char *four = w + 256 + ((row / 4 * %lld + column) * 64 + at) * 4;\n"
         "            const char *byte = x + row * line + (i / 64 * %lld + column * %lld) * 64 + "
         "lane;\n",
-        (long long)c->taps[1], (long long)c->taps[1], (long long)c->taps[1], (long long)c->taps[1],
-        (long long)c->stride[1], (long long)c->dilation[1]);
-    buf_printf(out,
-               "            sum += (uint32_t)((*(const %s *)byte + %d) * *(const int8_t *)(four + "
-               "row %% 4));\n"
-               "        }\n",
-               type, c->dtype == DT_I8 ? MIDDLE : 0);
+        (long long)c->taps[1], (long long)c->taps[1], (long long)c->taps[1],
+        (long long)four_columns(c), (long long)c->stride[1], (long long)c->dilation[1]);
+    for (int64_t word = 0; word < four_columns(c); word += c->taps[1])
+        buf_printf(out,
+                   "            sum += (uint32_t)((*(const %s *)byte + %d) * "
+                   "*(const int8_t *)(four + %lld + row %% 4));\n",
+                   type, c->dtype == DT_I8 ? MIDDLE : 0, (long long)(word * LANES * 4));
+    buf_printf(out, "        }\n");
 }
 
 static void print_plain(Buf *out, const PixelConv *c, int64_t n)

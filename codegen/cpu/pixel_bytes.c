@@ -99,6 +99,19 @@ static double greatest(const Terms *t, BufferId b)
     return most;
 }
 
+// Is e a number of each place, the same for all channels, and those of an image side by side?
+static bool is_beside(const Terms *t, const Expr *e)
+{
+    Polys *polys = t->mod->polys;
+    const PixelConv *c = t->c;
+    if (e->kind != EX_LOAD || e->dtype != DT_I32 || e->rank != 4 || e->buffer == c->sums)
+        return false;
+    const Index *dims = buffer_at(t->mod, e->buffer)->dims;
+    return poly_is_const(e->at[1], NULL) && poly_equals(dims[2], c->out[0]) &&
+           poly_equals(dims[3], c->out[1]) && e->at[2] == poly_loop(polys, c->n[0]) &&
+           e->at[3] == poly_loop(polys, c->n[1]);
+}
+
 // less[channel] -= sign * e, a whole number that the channel decides.
 static bool add_less(const Terms *t, const Expr *e, int32_t sign, int32_t *less)
 {
@@ -118,6 +131,23 @@ static bool add_less(const Terms *t, const Expr *e, int32_t sign, int32_t *less)
     return done;
 }
 
+// Is e such a number, times a whole one that the channel decides?
+static bool take_beside(const Terms *t, const Expr *e)
+{
+    const bool product = e->kind == EX_BINARY && e->op == B_MUL && e->dtype == DT_I32;
+    const Expr *one = expr_const(t->mod, DT_I32, (Scalar){.i = 1});
+    const Expr *number = product && is_beside(t, e->a) ? e->a : product ? e->b : e;
+    const Expr *often = !product ? one : number == e->a ? e->b : e->a;
+    if (t->f->beside || t->c->windows || !is_beside(t, number))
+        return false;
+    int32_t *to = calloc((size_t)t->c->filled, sizeof *to);
+    const bool read = to && add_less(t, often, -1, to);
+    t->f->beside = read ? number : NULL;
+    t->f->often = read ? table(t, DT_I32, to) : 0;
+    free(to);
+    return read;
+}
+
 // Is e the sum with whole numbers added? *sums: how often it was met.
 static bool read_whole(const Terms *t, const Expr *e, int32_t sign, int32_t *less, int *sums)
 {
@@ -129,7 +159,7 @@ static bool read_whole(const Terms *t, const Expr *e, int32_t sign, int32_t *les
     if (difference || (e->kind == EX_BINARY && e->op == B_ADD && e->dtype == DT_I32))
         return read_whole(t, e->a, sign, less, sums) &&
                read_whole(t, e->b, difference ? -sign : sign, less, sums);
-    return add_less(t, e, sign, less);
+    return (sign == 1 && take_beside(t, e)) || add_less(t, e, sign, less);
 }
 
 static bool take_sum(Terms *t, const Expr *e)
@@ -269,8 +299,10 @@ void pixel_bytes_uses(Module *mod, const PixelBytes *b, KernelUses *u)
 {
     if (b->added)
         uses_add_expr(mod, u, b->added);
-    const BufferId tables[] = {b->scale, b->bias, b->less};
-    for (int i = 0; i < 3; i++)
+    if (b->beside)
+        uses_add_expr(mod, u, b->beside);
+    const BufferId tables[] = {b->scale, b->bias, b->less, b->often};
+    for (int i = 0; i < (b->beside ? 4 : 3); i++)
         access_note(u->arena, &u->buffers, tables[i], ACCESS_READ);
 }
 
@@ -321,6 +353,10 @@ void pixel_bytes_print_ends(Printer *p, const PixelConv *c)
     print_line(p, "    .scale = %s + %lld * i%u, .bias = %s + %lld * i%u, .less = %s + %lld * i%u,",
                bytes_name(p, f->scale), columns, c->block, bytes_name(p, f->bias), columns,
                c->block, bytes_name(p, f->less), columns, c->block);
+    if (f->beside)
+        print_line(p, "    .beside = &%s, .often = %s + %lld * i%u,",
+                   print_element(p, f->beside->buffer, f->beside->at), bytes_name(p, f->often),
+                   columns, c->block);
     if (f->added)
         print_added(p, f);
     print_line(p, "    .vectors = %s, .zero = %lld, .least = %d, .most = %d, .flip = %d};",
@@ -331,7 +367,9 @@ void pixel_bytes_print_ends(Printer *p, const PixelConv *c)
 void pixel_bytes_print_fused(Printer *p, const Conv *conv, const char *from, const char *to)
 {
     const PixelConv *c = conv->pixels;
-    pixel_conv_begin_fused(p, conv, c->dtype == DT_U8 ? "u8" : "s8");
+    const char *type = c->dtype == DT_U8 ? "u8" : "s8";
+    pixel_conv_begin_fused(p, conv,
+                           str_printf(p->arena, "%s%s", type, c->ends->beside ? "_beside" : "").at);
     pixel_bytes_print_ends(p, c);
     print_line(p, "cameo_pixel_fused_bytes(&groups, &h, &cut, %s, %s, &fuse, &ends);", from, to);
     pixel_conv_end_fused(p, conv);
@@ -340,8 +378,10 @@ void pixel_bytes_print_fused(Printer *p, const Conv *conv, const char *from, con
 void pixel_bytes_print(Printer *p, const Conv *conv)
 {
     const PixelConv *c = conv->pixels;
+    const char *sums = print_element(p, c->sums, &c->ends->place);
     pixel_bytes_print_ends(p, c);
+    if (c->ends->beside)
+        print_line(p, "cameo_pixel_bytes_beside(&%s, high - low, &ends);", sums);
     print_line(p, "cameo_pixel_bytes(&%s, &%s, high - low, &ends);",
-               print_element(p, conv->store->buffer, conv->store->at),
-               print_element(p, c->sums, &c->ends->place));
+               print_element(p, conv->store->buffer, conv->store->at), sums);
 }

@@ -17,6 +17,8 @@ typedef struct ByteStep {
 typedef struct PixelBytes {
     Index place; // of sums
     BufferId scale, bias, less;
+    const Expr *beside; // a number of each place, of which an image's lie side by side, and
+    BufferId often;     // how often a channel's sum has it added; NULL, 0: nothing
     ByteStep y;
     // Where a residual is added, a load in pixels; else NULL, and the rest is not set.
     const Expr *added;

@@ -75,6 +75,20 @@ static bool channels_fit(Module *mod, const Conv *c, const ByteWeights *w, Pixel
     return w->groups > 1 ? pixel_byte_groups_fit(mod, c, w, to) : is_product(mod, c, w, to);
 }
 
+// Weights have no zero points, or are those of windows: 255, which a zero point of -128 may make of
+// one, is no sum of two bytes.
+static bool zeros_fit(Printer *p, const Conv *c, const ByteWeights *w, PixelConv *to)
+{
+    if (byte_conv_centred(p, c->bytes))
+        return true;
+    int64_t *zeros = NEWS(p->mod->arena, int64_t, w->groups);
+    to->zeros = zeros;
+    bool fit = c->depthwise && byte_conv_signed_zeros(p, c, c->bytes, w->groups, zeros);
+    for (int64_t i = 0; fit && i < w->groups; i++)
+        fit = zeros[i] > INT8_MIN;
+    return fit;
+}
+
 bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Processor *cpu,
                      bool few, PixelConv *to)
 {
@@ -88,7 +102,7 @@ bool pixel_conv_fits(Printer *p, const Conv *c, const ByteWeights *w, const Proc
         !poly_has_loop(c->x->at[2], c->n[0]) || !poly_has_loop(c->x->at[3], c->n[1]) ||
         !channels_fit(p->mod, c, w, to) || !poly_is_const(x->dims[2], &to->in[0]) ||
         !poly_is_const(x->dims[3], &to->in[1]) ||
-        (c->bytes && (!byte_conv_fits(p, c, c->bytes) || !byte_conv_centred(p, c->bytes))))
+        (c->bytes && (!byte_conv_fits(p, c, c->bytes) || !zeros_fit(p, c, w, to))))
         return false;
     to->n[0] = c->n[0];
     to->n[1] = c->n[1];
@@ -143,17 +157,19 @@ static void pack_row(const Conv *c, const ByteWeights *w, const PixelConv *p, co
 }
 
 // What x's zero point adds to the sums of each channel, as far as it is known: sum w, times it.
-static void add_totals(Module *mod, const Conv *c, const ByteWeights *w, int64_t filled,
+static void add_totals(Module *mod, const Conv *c, const ByteWeights *w, const PixelConv *to,
                        const void *from)
 {
+    const int64_t filled = to->filled;
     Bytes *b = (Bytes *)(uintptr_t)c->bytes;
     const Expr *zero = b->x.zero;
     int32_t *totals = zero ? calloc((size_t)filled, sizeof *totals) : NULL;
     for (int64_t i = 0; totals && i < w->groups * w->rows; i++) {
         const int64_t row = w->start + w->group_at[i / w->rows] + i % w->rows * w->row;
+        const uint32_t less = to->zeros ? (uint32_t)to->zeros[i] : 0;
         uint32_t sum = 0;
         for (int64_t k = 0; k < w->channels * w->taps; k++)
-            sum += (uint32_t)bytes_weight(b, from, row + w->k_at[k]);
+            sum += (uint32_t)bytes_weight(b, from, row + w->k_at[k]) - less;
         totals[i] = (int32_t)(zero->kind == EX_CONST ? sum * (uint32_t)zero->value.i : sum);
     }
     b->totals = totals ? bytes_buffer(mod, DT_I32, filled, totals) : 0;
@@ -170,7 +186,7 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
         if (!packed)
             arena_run_out();
         if (c->bytes)
-            add_totals(mod, c, w, to->filled, from);
+            add_totals(mod, c, w, to, from);
         return true;
     }
     const int64_t words = to->filled * steps_of(to) * WORDS;
@@ -181,7 +197,7 @@ bool pixel_conv_pack(Module *mod, const Conv *c, const ByteWeights *w, PixelConv
         pack_row(c, w, to, from, i, packed);
     to->packed = bytes_keep(mod, DT_I32, words, packed);
     if (c->bytes)
-        add_totals(mod, c, w, to->filled, from);
+        add_totals(mod, c, w, to, from);
     return true;
 }
 

@@ -44,6 +44,8 @@ typedef struct PixelConv {
     BufferId packed, sums;
     LoopId block, lane, n[2], at;   // variables of y; where sums of a row begin
     Index start;                    // of x, by the variables around
+    const int64_t *zeros;           // of windows of bytes, whose signed weights less these are sums
+                                    // of two bytes; NULL: there are none
     bool wide;                      // what operations of bfloat16 hand on may be float32
     const Stmt *store;              // what is done to a sum
     bool halves;                    // it goes back there, and is rounded for a piece at once

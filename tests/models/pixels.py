@@ -131,29 +131,45 @@ class Chain(programs.Network):
             self.node("Mul", [name, self.name][::int(self.one_of(1, -1))], x * self.value)
 
     def quantised_convolution(self, m, c, groups, taps, sizes):
-        w = self.random.integers(-127, 128, (m, c, *taps), np.int8)
+        w, zero = self.quantised_weights(m, c, taps)
         shift = int(np.ceil(np.log2((c * np.prod(taps)) ** 0.5 * 70)))
-        sums = integers.convolved(self.value - self.zero, w.astype(np.int64), groups, **sizes)
+        sums = integers.convolved(self.value - self.zero, w.astype(np.int64) - np.reshape(zero, (-1, 1, 1, 1)).astype(np.int64), groups, **sizes)
         bias = self.random.integers(-9999, 9999, m, np.int32)
         sums += bias.reshape(-1, 1, 1)
         after = int(self.one_of(self.zero, 0, 5))
         if self.random.integers(2):
-            self.dequantised_convolution(w, sums - bias.reshape(-1, 1, 1), bias, groups, shift, after, sizes)
+            self.dequantised_convolution(w, zero, sums - bias.reshape(-1, 1, 1), bias, groups, shift, after, sizes)
             return
         y = self.quantised(sums.astype(np.float32), 2.0 ** -shift, after)
         one, by = self.weight(np.float32(1)), self.weight(np.float32(2.0 ** shift))
-        self.node("QLinearConv", [self.name, one, self.number(self.zero), self.weight(w), one, self.weight(np.int8(0)), by,
+        scale = self.weight(np.ones(zero.shape, np.float32))
+        self.node("QLinearConv", [self.name, one, self.number(self.zero), self.weight(w), scale, self.weight(zero), by,
                                   self.number(after), self.weight(bias)], y, group=groups, **sizes)
         self.zero = after
+
+    def quantised_weights(self, m, c, taps):
+        """And their zero points: none, one for all or one for each channel, near the middle or anywhere."""
+        if self.random.integers(2):
+            return self.random.integers(-127, 128, (m, c, *taps), np.int8), np.int8(0)
+        dtype = (np.int8, np.uint8)[self.random.integers(2)]
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        middle, away = (low + high + 1) // 2, int(self.one_of(0, 1, 20, 100, 128))
+        zero = np.array(self.random.integers(max(low, middle - away), min(high, middle + away) + 1, m if self.random.integers(2) else ()), dtype)
+        near = max(low, int(zero.max()) - 127), min(high, int(zero.min()) + 127)
+        if near[0] <= near[1] and not self.random.integers(3):
+            low, high = near
+        return self.random.integers(low, high + 1, (m, c, *taps), dtype), zero
 
     def quantised(self, x, by, zero):
         return np.clip(np.rint(x * np.float32(by)) + zero, self.edge.min, self.edge.max).astype(np.int64)
 
-    def dequantize(self, name, zero, scale=1):
+    def dequantize(self, name, zero, scale=1, **attributes):
         made = f"d{len(self.nodes)}"
-        zero = self.weight(np.int8(0)) if zero is None else self.number(zero)
-        self.nodes.append(helper.make_node("DequantizeLinear", [name, self.weight(np.float32(scale)), zero], [made]))
+        self.nodes.append(helper.make_node("DequantizeLinear", [name, self.weight(np.float32(scale)), self.weight(zero)], [made], **attributes))
         return made
+
+    def dequantize_value(self, name, zero, scale=1):
+        return self.dequantize(name, np.array(zero, self.edge.dtype), scale)
 
     def quantize(self, op, inputs, value, scale, zero, **attributes):
         """The node between what was dequantised and what is quantised again, with a Relu or without."""
@@ -166,9 +182,10 @@ class Chain(programs.Network):
         self.node("QuantizeLinear", [made, self.weight(np.float32(scale)), self.number(zero)], y)
         self.zero = zero
 
-    def dequantised_convolution(self, w, sums, bias, groups, shift, after, sizes):
+    def dequantised_convolution(self, w, zero, sums, bias, groups, shift, after, sizes):
         value = sums.astype(np.float32) + bias.astype(np.float32).reshape(-1, 1, 1)
-        inputs = [self.dequantize(self.name, self.zero), self.dequantize(self.weight(w), None), self.weight(bias.astype(np.float32))]
+        factor = self.dequantize(self.weight(w), zero, np.ones(zero.shape), axis=0)
+        inputs = [self.dequantize_value(self.name, self.zero), factor, self.weight(bias.astype(np.float32))]
         self.quantize("Conv", inputs, value, 2.0 ** shift, after, group=groups, **sizes)
 
     def pooling(self):
@@ -194,7 +211,7 @@ class Chain(programs.Network):
             self.node("Add", [self.name, name], self.value + value)
             return
         added = (self.value - self.zero).astype(np.float32) + (value - zero).astype(np.float32) / 2
-        inputs = [self.dequantize(self.name, self.zero), self.dequantize(name, zero, 0.5)]
+        inputs = [self.dequantize_value(self.name, self.zero), self.dequantize_value(name, zero, 0.5)]
         self.quantize("Add", inputs[::int(self.one_of(1, -1))], added, 2.0, int(self.one_of(0, 5, self.zero)))
 
     def joined(self):
