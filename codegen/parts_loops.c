@@ -183,7 +183,8 @@ static bool walks(Printer *p, uint32_t n, const LoopId *vars)
     return open;
 }
 
-static void walk_begin(Printer *p, uint32_t n, const LoopId *vars)
+// Counters of the place of unit `from`.
+static void walk_from(Printer *p, uint32_t n, const LoopId *vars)
 {
     Index below = poly_const(p->mod->polys, 1);
     for (uint32_t i = n; i-- > 0;) {
@@ -196,10 +197,10 @@ static void walk_begin(Printer *p, uint32_t n, const LoopId *vars)
     }
     for (uint32_t i = 0; i < n; i++)
         print_bind_loop(p, vars[i], 1);
-    print_line(p, "for (int64_t unit = from; unit < to; unit++) {");
 }
 
-static void walk_end(Printer *p, uint32_t n, const LoopId *vars)
+// To the next place.
+static void walk_on(Printer *p, uint32_t n, const LoopId *vars)
 {
     for (uint32_t i = n - 1; i > 0; i--, p->indent++) {
         print_line(p, "    if (++i%u == %s) {", vars[i], print_index(p, print_extent(p, vars[i])));
@@ -210,6 +211,17 @@ static void walk_end(Printer *p, uint32_t n, const LoopId *vars)
         p->indent--;
         print_line(p, "    }");
     }
+}
+
+static void walk_begin(Printer *p, uint32_t n, const LoopId *vars)
+{
+    walk_from(p, n, vars);
+    print_line(p, "for (int64_t unit = from; unit < to; unit++) {");
+}
+
+static void walk_end(Printer *p, uint32_t n, const LoopId *vars)
+{
+    walk_on(p, n, vars);
     parts_nest_end(p, n, vars);
 }
 
@@ -373,17 +385,10 @@ static void print_body(Printer *p, const Stmt *body)
     p->depth--;
 }
 
-// Units of neighbours: schedules of whole loops keep their form between low and high.
-static void print_neighbours(Printer *p, const Stmt *s, Index work)
+// Schedules of whole loops keep their form between low and high.
+static void print_divided(Printer *p, const Stmt *s)
 {
-    Polys *polys = p->mod->polys;
-    Index extent = print_extent(p, s->var);
-    const int unit = any_reduction(p, s->body) ? SUMS : UNIT;
-    parts_begin(p, 0);
-    print_line(p, "const int64_t low = from * %d, high = cameo_min_i64(to * %d, %s);", unit, unit,
-               print_index_bare(p, extent));
     p->parts->divided = s->var;
-    print_steady(p, s);
     if (!schedules_print(p, s)) {
         print_line(p, "for (int64_t i%u = low; i%u < high; i%u++) {", s->var, s->var, s->var);
         print_bind_loop(p, s->var, 1);
@@ -392,12 +397,107 @@ static void print_neighbours(Printer *p, const Stmt *s, Index work)
         print_line(p, "}");
     }
     p->parts->divided = 0;
+}
+
+// Units of neighbours.
+static void print_neighbours(Printer *p, const Stmt *s, Index work)
+{
+    Polys *polys = p->mod->polys;
+    Index extent = print_extent(p, s->var);
+    const int unit = any_reduction(p, s->body) ? SUMS : UNIT;
+    parts_begin(p, 0);
+    print_line(p, "const int64_t low = from * %d, high = cameo_min_i64(to * %d, %s);", unit, unit,
+               print_index_bare(p, extent));
+    print_steady(p, s);
+    print_divided(p, s);
     Index units = poly_ceildiv(polys, extent, poly_const(polys, unit));
     parts_end(p, print_index_bare(p, units), parts_grain(p, poly_scale(polys, work, unit)));
 }
 
+// ---- runs of short rows ------------------------------------------------------------------------
+
+// Units that are rows, where the last loops of them and the row's own are neighbours but those
+// around them are not: of NCHW with something for each channel, H and W. Where units follow each
+// other their rows are one, as long as the outer places stay: a compiler makes vectors of long rows
+// alone, and only the program knows how long one is.
+typedef struct Runs {
+    uint32_t n, joined; // loops of the units; how many of them the row takes in
+    const Stmt *loops[DEEPEST];
+    const Stmt *row;
+    Index size; // of one row
+} Runs;
+
+static void runs_restore(Printer *p, Runs *r)
+{
+    for (; r->joined > 0; r->joined--)
+        rows_restore(p, r->loops[r->n - r->joined]);
+}
+
+// Joins all loops from k on with the row.
+static bool join_from(Printer *p, Runs *r, uint32_t k)
+{
+    const uint32_t all = r->n;
+    for (r->n = k, r->joined = 0; r->n < all; r->n++, r->joined++)
+        if (!rows_collapse(p, r->loops[r->n])) {
+            runs_restore(p, r);
+            r->n = all;
+            return false;
+        }
+    return true;
+}
+
+static bool runs_begin(Printer *p, uint32_t n, const Stmt *s, const Stmt *last, Runs *r)
+{
+    enum { LONG = 8 * UNIT };
+    int64_t size;
+    *r = (Runs){.n = n, .row = next_loop(last)};
+    if (n < 2 || !r->row || any_parallel(r->row->body) || poly_varies(print_extent(p, r->row->var)))
+        return false;
+    r->size = print_extent(p, r->row->var);
+    if (poly_is_const(r->size, &size) && size >= LONG)
+        return false;
+    for (uint32_t i = 0; i < n; i++, s = s->body)
+        r->loops[i] = s;
+    for (uint32_t k = 1; k < n; k++)
+        if (join_from(p, r, k))
+            return true;
+    return false;
+}
+
+// The loops that the row took in are one, of the last one's variable.
+static void print_runs(Printer *p, Runs *r)
+{
+    const uint32_t outer = r->n - r->joined;
+    const LoopId v = r->loops[r->n - 1]->var;
+    LoopId vars[DEEPEST];
+    for (uint32_t i = 0; i < outer; i++)
+        vars[i] = r->loops[i]->var;
+    vars[outer] = v;
+    walk_from(p, outer + 1, vars);
+    const char *rows = print_index(p, print_extent(p, v));
+    print_line(p, "for (int64_t unit = from; unit < to;) {");
+    p->indent++;
+    p->depth++;
+    p->parallel++;
+    print_line(p, "const int64_t end = cameo_min_i64(%s, i%u + to - unit);", rows, v);
+    print_line(p, "const int64_t low = %s * i%u, high = %s * end;", print_index(p, r->size), v,
+               print_index(p, r->size));
+    print_divided(p, r->row);
+    print_line(p, "unit += end - i%u;", v);
+    p->parallel--;
+    p->depth--;
+    p->indent--;
+    print_line(p, "    i%u = 0;", v);
+    walk_on(p, outer, vars);
+    for (uint32_t i = 0; i < outer + 1; i++)
+        print_bind_loop(p, vars[i], -1);
+    print_line(p, "}");
+    runs_restore(p, r);
+}
+
 static bool print_part(Printer *p, const Stmt *s)
 {
+    Runs runs;
     LoopId vars[DEEPEST];
     const Stmt *last = s;
     if (hoists(p, s) || poly_varies(print_extent(p, s->var)))
@@ -417,7 +517,11 @@ static bool print_part(Printer *p, const Stmt *s)
     }
     parts_begin(p, p->kernel->row);
     print_steady(p, s);
-    if (!away_print(p, last, n, vars)) {
+    if (away_print(p, last, n, vars)) {
+        // what it copies was joined there
+    } else if (runs_begin(p, n, s, last, &runs)) {
+        print_runs(p, &runs);
+    } else {
         (walks(p, n, vars) ? walk_begin : parts_nest_begin)(p, n, vars);
         print_body(p, last->body);
         (walks(p, n, vars) ? walk_end : parts_nest_end)(p, n, vars);
