@@ -85,6 +85,8 @@ bool forms_is_half(const Expr *e);
 // not run along neighbouring elements, and nothing was printed.
 bool lanes_print(Printer *p, const Expr *e, uint32_t t);
 bool lanes_fit(Printer *p, const Expr *e); // would it?
+// Does e hold a reduction that is not computed yet?
+bool holds_reduce(Printer *p, const Expr *e);
 
 // ---- interchange (codegen/cpu/interchange.c)
 // Prints a parallel loop over neighbours around sequential ones; false: this is no such loop, and
@@ -135,6 +137,17 @@ bool few_fit(Printer *p, const Stmt *loop); // would it?
 // Prints an innermost parallel loop over neighbours of float16 by rows of float32; false: this is
 // no such loop, and nothing was printed.
 bool half_rows_print(Printer *p, const Stmt *loop);
+// Rows of what e loads of float16 along v and casts to float32, before a loop over these elements:
+// `n` of them, text, from element `from` on, at most `most`. In the loop each is the element at
+// `place` of its row.
+enum { HALF_LOADS = 4 };
+typedef struct HalfLoads {
+    const Expr *at[HALF_LOADS];
+    uint32_t n, first;
+} HalfLoads;
+HalfLoads half_loads_print(Printer *p, LoopId v, const Expr *e, const char *from, const char *n,
+                           int most);
+void half_loads_read(Printer *p, const HalfLoads *loads, const char *place);
 // Are the elements neighbours where v runs?
 bool print_runs_along(Printer *p, LoopId v, BufferId buffer, const Index *at);
 // The element where v is 0.

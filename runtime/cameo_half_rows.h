@@ -15,10 +15,15 @@ static inline __attribute__((unused)) void
 cameo_half_widen(int64_t n, const uint16_t *restrict from, float *restrict to)
 {
     int64_t whole = 0;
+#ifdef __AVX512F__ /* stores as wide as what compilers load of the row */
+    for (; whole + 16 <= n; whole += 16)
+        _mm512_storeu_ps(to + whole,
+                         _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(from + whole))));
+#endif
 #ifdef __F16C__
-    whole = n & ~(int64_t)7;
-    for (int64_t i = 0; i < whole; i += 8)
-        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
+    for (; whole + 8 <= n; whole += 8)
+        _mm256_storeu_ps(to + whole,
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + whole))));
 #endif
     for (int64_t i = whole; i < n; i++)
         to[i] = cameo_cast_f16_f32(from[i]);
@@ -28,11 +33,19 @@ cameo_half_widen(int64_t n, const uint16_t *restrict from, float *restrict to)
 static inline __attribute__((unused)) void cameo_half_round(int64_t n, float *row)
 {
     int64_t whole = 0;
+#ifdef __AVX512F__
+    for (; whole + 16 <= n; whole += 16) {
+        const __m512 v = _mm512_loadu_ps(row + whole);
+        _mm512_storeu_ps(row + whole,
+                         _mm512_cvtph_ps(_mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)));
+    }
+#endif
 #ifdef __F16C__
-    whole = n & ~(int64_t)7;
-    for (int64_t i = 0; i < whole; i += 8)
-        _mm256_storeu_ps(row + i, _mm256_cvtph_ps(_mm256_cvtps_ph(_mm256_loadu_ps(row + i),
-                                                                  _MM_FROUND_TO_NEAREST_INT)));
+    for (; whole + 8 <= n; whole += 8) {
+        const __m256 v = _mm256_loadu_ps(row + whole);
+        _mm256_storeu_ps(row + whole,
+                         _mm256_cvtph_ps(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)));
+    }
 #endif
     for (int64_t i = whole; i < n; i++)
         row[i] = cameo_round_f16(row[i]);
@@ -43,13 +56,22 @@ static inline __attribute__((unused)) void cameo_half_narrow(int64_t n, const fl
                                                              uint16_t *restrict to)
 {
     int64_t whole = 0;
+#ifdef __AVX512F__
+    const __m512i signs = _mm512_set1_epi32(INT32_MIN), nans = _mm512_set1_epi32(0x7fc00000);
+    for (; whole + 16 <= n; whole += 16) {
+        const __m512 v = _mm512_loadu_ps(from + whole);
+        const __mmask16 odd = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+        const __m512i of = _mm512_or_si512(_mm512_and_si512(_mm512_castps_si512(v), signs), nans);
+        const __m512 w = _mm512_mask_mov_ps(v, odd, _mm512_castsi512_ps(of));
+        _mm256_storeu_si256((void *)(to + whole), _mm512_cvtps_ph(w, _MM_FROUND_TO_NEAREST_INT));
+    }
+#endif
 #ifdef __F16C__
-    whole = n & ~(int64_t)7;
     const __m256 sign = _mm256_set1_ps(-0.0f), nan = _mm256_set1_ps(__builtin_nanf(""));
-    for (int64_t i = 0; i < whole; i += 8) {
-        const __m256 v = _mm256_loadu_ps(from + i), odd = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
+    for (; whole + 8 <= n; whole += 8) {
+        const __m256 v = _mm256_loadu_ps(from + whole), odd = _mm256_cmp_ps(v, v, _CMP_UNORD_Q);
         const __m256 w = _mm256_blendv_ps(v, _mm256_or_ps(_mm256_and_ps(v, sign), nan), odd);
-        _mm_storeu_si128((__m128i *)(to + i), _mm256_cvtps_ph(w, _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((__m128i *)(to + whole), _mm256_cvtps_ph(w, _MM_FROUND_TO_NEAREST_INT));
     }
 #endif
     for (int64_t i = whole; i < n; i++)

@@ -14,8 +14,9 @@ typedef struct HalfRows {
     LoopId v;
     const Expr *at[MOST]; // casts to float32 of a load, or of a cast of float32; operands first
     uint32_t n;
-    uint32_t first; // number of the first row
-    uint32_t looks; // at operands that are left: shared ones are looked at again and again
+    uint32_t first;        // number of the first row
+    uint32_t looks;        // at operands that are left: shared ones are looked at again and again
+    bool only_loads, sums; // sums: what is evaluated holds some, or is part of one
 } HalfRows;
 
 bool print_runs_along(Printer *p, LoopId v, BufferId buffer, const Index *at)
@@ -29,6 +30,15 @@ bool print_runs_along(Printer *p, LoopId v, BufferId buffer, const Index *at)
 static bool is_load(const Expr *e)
 {
     return e->a->kind == EX_LOAD;
+}
+
+// Where data say, which are read in the loop that holds the sums of a row too.
+static bool is_picked(const Expr *load)
+{
+    bool picked = false;
+    for (uint32_t i = 0; i < load->rank; i++)
+        picked |= poly_reads_data(load->at[i]);
+    return picked;
 }
 
 static void add_row(HalfRows *h, const Expr *e)
@@ -51,7 +61,7 @@ static void find_rows(HalfRows *h, const Expr *e)
         return;
     const bool widens = e->kind == EX_CAST && e->dtype == DT_F32 && e->a->dtype == DT_F16;
     if (widens && is_load(e)) {
-        if (print_runs_along(p, h->v, e->a->buffer, e->a->at))
+        if (!(h->sums && is_picked(e->a)) && print_runs_along(p, h->v, e->a->buffer, e->a->at))
             add_row(h, e);
         return;
     }
@@ -62,7 +72,7 @@ static void find_rows(HalfRows *h, const Expr *e)
         find_rows(h, e->b);
     if (e->c && !lazy)
         find_rows(h, e->c);
-    if (widens && e->a->kind == EX_CAST && e->a->a->dtype == DT_F32 &&
+    if (!h->only_loads && widens && e->a->kind == EX_CAST && e->a->a->dtype == DT_F32 &&
         expr_uses_loop(p->mod, e, h->v) && !forms_is_half(e->a->a))
         add_row(h, e);
 }
@@ -146,6 +156,37 @@ static void print_row(const HalfRows *h, uint32_t i)
     print_line(p, "cameo_half_round(high%u - low%u, half%u);", v, v, row);
 }
 
+// ---- rows of what lanes add up -----------------------------------------------------------------
+
+HalfLoads half_loads_print(Printer *p, LoopId v, const Expr *e, const char *from, const char *n,
+                           int most)
+{
+    HalfRows rows = {.p = p, .v = v, .looks = LOOKS, .only_loads = true, .sums = true};
+    HalfLoads h = {.first = p->ntemps + 1};
+    if (p->dialect->rows)
+        find_rows(&rows, e);
+    for (; h.n < rows.n && h.n < HALF_LOADS && rows.looks > 0; h.n++)
+        h.at[h.n] = rows.at[h.n];
+    p->ntemps += h.n;
+    for (uint32_t i = 0; i < h.n; i++) {
+        const Expr *load = h.at[i]->a;
+        p->half_rows = true;
+        print_line(p, "float half%u[%d];", h.first + i, most);
+        print_line(p, "cameo_half_widen(%s, &%s + %s, half%u);", n,
+                   print_row_first(p, v, load->buffer, load->at), from, h.first + i);
+    }
+    return h;
+}
+
+void half_loads_read(Printer *p, const HalfLoads *loads, const char *place)
+{
+    for (uint32_t i = 0; i < loads->n; i++) {
+        const uint32_t t = ++p->ntemps;
+        print_line(p, "const float t%u = half%u[%s];", t, loads->first + i, place);
+        memo_add(p, loads->at[i], t);
+    }
+}
+
 // Neighbours that are only widened, or only narrowed, pass through no row. False: they are not.
 static bool print_moved(const HalfRows *h, const Stmt *s, bool narrows)
 {
@@ -175,10 +216,11 @@ bool half_rows_print(Printer *p, const Stmt *loop)
     const Stmt *s = loop->body;
     int64_t n;
     if (!loop->par || !s || (s->kind != S_STORE && s->kind != S_SET) || s->next ||
-        expr_facts(p, s->value)->reduces ||
+        holds_reduce(p, s->value) ||
         (poly_is_const(print_extent(p, loop->var), &n) && n < SHORTEST))
         return false;
     HalfRows h = {.p = p, .v = loop->var, .looks = LOOKS};
+    h.sums = expr_facts(p, s->value)->reduces;
     const Expr *e = s->value;
     const bool narrows = s->kind == S_STORE && e->kind == EX_CAST && e->dtype == DT_F16 &&
                          e->a->dtype == DT_F32 && !p->temp_of[e->id] &&

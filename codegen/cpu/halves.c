@@ -65,6 +65,12 @@ static bool is_picked(const Module *mod, const Expr *e)
     return picked && buffer_at(mod, load->buffer)->kind == BUF_WEIGHT;
 }
 
+// One sum for all elements of a row, of the row itself, is no product: its squares.
+static bool is_for_row(const Halves *w, const Expr *r, LoopId inner)
+{
+    return r->b->a == r->b->b && (!inner || !expr_uses_loop(w->mod, r, inner));
+}
+
 static bool find(Halves *w, const Kernel *k, Found *f)
 {
     const Stmt *s = k->body;
@@ -76,18 +82,16 @@ static bool find(Halves *w, const Kernel *k, Found *f)
     f->store = s;
     expr_walk(w->mod, s->value, find_reduce, f);
     const Expr *r = f->reduce;
-    if (!r || f->several || r->op != R_ADD || r->dtype != DT_F32 || r->b->kind != EX_BINARY ||
-        r->b->op != B_MUL || !is_factor(r->b->a) || !is_factor(r->b->b) ||
-        is_picked(w->mod, r->b->a) || is_picked(w->mod, r->b->b))
-        return false;
     const Buffer *y = buffer_at(w->mod, s->buffer);
-    if (!halves_load(r->b->a) && !halves_load(r->b->b) && !halves_dtype(y->dtype))
-        return false;
     Index at = linear_index(w->p, y->rank, y->dims, s->at), factor;
     for (const Stmt *loop = k->body; loop != s; loop = loop->body)
         if (factor_of(w->p, at, loop->var, &factor) && poly_equals(factor, 1))
             f->inner = loop->var;
-    return true;
+    return r && !f->several && r->op == R_ADD && r->dtype == DT_F32 && r->b->kind == EX_BINARY &&
+           r->b->op == B_MUL && is_factor(r->b->a) && is_factor(r->b->b) &&
+           (halves_load(r->b->a) || halves_load(r->b->b) || halves_dtype(y->dtype)) &&
+           !is_picked(w->mod, r->b->a) && !is_picked(w->mod, r->b->b) &&
+           !is_for_row(w, r, f->inner);
 }
 
 // ---- factors -----------------------------------------------------------------------------------

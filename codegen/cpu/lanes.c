@@ -15,8 +15,6 @@
 // before it looks for vectors, and finds none then.
 enum { LANES = 32, FEWEST = 4, LONGEST = 128 };
 
-static bool holds_reduce(Printer *p, const Expr *e);
-
 typedef struct Neighbours {
     Printer *p;
     LoopId v;
@@ -40,8 +38,7 @@ static bool reduces_inside(void *context, const Atom *a)
     return a->kind == ATOM_EXPR && holds_reduce(context, a->e);
 }
 
-// A reduction that is not computed yet.
-static bool holds_reduce(Printer *p, const Expr *e)
+bool holds_reduce(Printer *p, const Expr *e)
 {
     if (p->temp_of[e->id] || !expr_facts(p, e)->reduces)
         return false;
@@ -140,9 +137,12 @@ static void print_body(Printer *p, const Expr *e, const char *acc, const char *o
 static void print_elements(Printer *p, const Expr *e, uint32_t t, const char *low, const char *high)
 {
     LoopId v = e->vars[e->rank - 1];
+    const HalfLoads halves = half_loads_print(
+        p, v, e->b, low, str_printf(p->arena, "%s - (%s)", high, low).at, LANES);
     print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, low, v, high, v);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);
+    half_loads_read(p, &halves, str_printf(p->arena, "i%u - (%s)", v, low).at);
     print_body(p, e, str_printf(p->arena, "lane%u[i%u - (%s)]", t, v, low).at,
                str_printf(p->arena, "odd%u[i%u - (%s)]", t, v, low).at, mark);
 }
@@ -159,9 +159,13 @@ static void print_whole(Printer *p, const Expr *e, uint32_t t)
                        str_printf(p->arena, "from%u + %d", t, LANES).at);
         return;
     }
+    const HalfLoads halves =
+        half_loads_print(p, v, e->b, str_printf(p->arena, "from%u", t).at,
+                         str_printf(p->arena, "%d", LANES).at, LANES);
     print_line(p, "for (int64_t l%u = 0; l%u < %d; l%u++) {", t, t, LANES, t);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);
+    half_loads_read(p, &halves, str_printf(p->arena, "l%u", t).at);
     if (expr_uses_loop(p->mod, e->b, v)) {
         print_line(p, "const int64_t i%u = from%u + l%u;", v, t, t);
         print_line(p, "(void)i%u;", v);
@@ -282,11 +286,12 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t)
     print_hoisted_expr(p, e->b);
     LoopId v = e->vars[e->rank - 1];
     const char *n = print_index(p, print_extent(p, v));
-    print_line(p, "for (int64_t from%u = 0; from%u + %d <= %s; from%u += %d)", t, t, LANES, n, t,
+    print_line(p, "for (int64_t from%u = 0; from%u + %d <= %s; from%u += %d) {", t, t, LANES, n, t,
                LANES);
     p->indent++;
     print_whole(p, e, t);
     p->indent--;
+    print_line(p, "}");
     int64_t fixed;
     if (!poly_is_const(print_extent(p, v), &fixed) || fixed % LANES) {
         // Not n - n % LANES: gcc 12 warns at -O3 that such a loop might count past all int64_t.
