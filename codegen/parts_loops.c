@@ -189,8 +189,7 @@ static void walk_from(Printer *p, uint32_t n, const LoopId *vars)
     Index below = poly_const(p->mod->polys, 1);
     for (uint32_t i = n; i-- > 0;) {
         Index size = print_extent(p, vars[i]);
-        const char *div =
-            i == n - 1 ? "" : str_printf(p->arena, " / %s", print_index(p, below)).at;
+        const char *div = i == n - 1 ? "" : str_printf(p->arena, " / %s", print_index(p, below)).at;
         const char *mod = i ? str_printf(p->arena, " %% %s", print_index(p, size)).at : "";
         print_line(p, "int64_t i%u = from < to ? from%s%s : 0;", vars[i], div, mod);
         below = poly_mul(p->mod->polys, below, print_extent(p, vars[i]));
@@ -366,8 +365,7 @@ static uint32_t choose_loops(Printer *p, const Stmt *s, LoopId *vars, const Stmt
             print_bind_loop(p, vars[i], 1);
         further = inner && is_divisible(p, inner, units) && !hoists(p, inner) &&
                   !(open && is_little(p, inner, n, vars)) && !squares_fit(p, inner) &&
-                  !few_fit(p, inner) &&
-                  !poly_varies(print_extent(p, inner->var));
+                  !few_fit(p, inner) && !poly_varies(print_extent(p, inner->var));
         for (uint32_t i = 0; i < n; i++)
             print_bind_loop(p, vars[i], -1);
     }

@@ -189,6 +189,7 @@ Index ix_div(Lower *l, Index a, Index b); // floor
 Index ix_mod(Lower *l, Index a, Index b);
 Index ix_min(Lower *l, Index a, Index b);
 Index ix_max(Lower *l, Index a, Index b);
+Index ix_known(Index a, Index b); // of two equal sizes the one that is a constant, else a
 Index ix_product(Lower *l, uint32_t n, const Index *dims);
 // Row-major: the position of at in a tensor of these dims, and back.
 Index ix_linear(Lower *l, uint32_t rank, const Index *dims, const Index *at);

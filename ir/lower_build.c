@@ -557,6 +557,11 @@ Index ix_max(Lower *l, Index a, Index b)
     return poly_max(l->polys, there(l, a), there(l, b));
 }
 
+Index ix_known(Index a, Index b)
+{
+    return poly_is_const(b, NULL) ? b : a;
+}
+
 Index ix_product(Lower *l, uint32_t n, const Index *dims)
 {
     Index p = ix(l, 1);

@@ -7,6 +7,7 @@
 //
 // The place of the first of the greatest is looked for when the greatest is known.
 
+#include "codegen/cpu/halves.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -74,7 +75,7 @@ static bool joins(Printer *p, const Expr *e)
     DType t = e->b->dtype;
     bool real = t == DT_F32 || t == DT_F64;
     bool known = !is_extreme(e) || e->op == R_MAX || e->op == R_MIN ||
-                 (is_place(e) && e->b->kind == EX_LOAD);
+                 (is_place(e) && (e->b->kind == EX_LOAD || halves_load(e->b)));
     return p->dialect->rows && real && known && !e->a && e->rank > 0 && e->rank <= MAX_LOOPS &&
            !holds_reduce(p, e->b);
 }
@@ -137,8 +138,8 @@ static void print_body(Printer *p, const Expr *e, const char *acc, const char *o
 static void print_elements(Printer *p, const Expr *e, uint32_t t, const char *low, const char *high)
 {
     LoopId v = e->vars[e->rank - 1];
-    const HalfLoads halves = half_loads_print(
-        p, v, e->b, low, str_printf(p->arena, "%s - (%s)", high, low).at, LANES);
+    const HalfLoads halves =
+        half_loads_print(p, v, e->b, low, str_printf(p->arena, "%s - (%s)", high, low).at, LANES);
     print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, low, v, high, v);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);
@@ -159,9 +160,8 @@ static void print_whole(Printer *p, const Expr *e, uint32_t t)
                        str_printf(p->arena, "from%u + %d", t, LANES).at);
         return;
     }
-    const HalfLoads halves =
-        half_loads_print(p, v, e->b, str_printf(p->arena, "from%u", t).at,
-                         str_printf(p->arena, "%d", LANES).at, LANES);
+    const HalfLoads halves = half_loads_print(p, v, e->b, str_printf(p->arena, "from%u", t).at,
+                                              str_printf(p->arena, "%d", LANES).at, LANES);
     print_line(p, "for (int64_t l%u = 0; l%u < %d; l%u++) {", t, t, LANES, t);
     print_bind_loop(p, v, 1);
     uint32_t mark = print_block_begin(p);

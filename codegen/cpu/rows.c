@@ -10,6 +10,7 @@
 // a few neighbours (codegen/cpu/few.c), which have several lanes each.
 
 #include "codegen/byte_function.h"
+#include "codegen/cpu/halves.h"
 #include "codegen/print_parts.h"
 
 #include <string.h>
@@ -270,8 +271,8 @@ static bool has_row(Rows *r, const Expr *e)
         return e->op == R_ADD || e->op == R_MUL || e->op == R_MAX || e->op == R_MIN;
     Index extent = print_extent(r->p, e->vars[0]);
     const bool known = poly_is_const(extent, &n);
-    if (e->rank != 1 || e->a || e->b->kind != EX_LOAD || !r->p->dialect->rows ||
-        (known && (n <= 0 || n >= INT32_MAX)))
+    if (e->rank != 1 || e->a || !r->p->dialect->rows ||
+        (e->b->kind != EX_LOAD && !halves_load(e->b)) || (known && (n <= 0 || n >= INT32_MAX)))
         return false;
     if (!known)
         vec_push(r->p->arena, &r->places, extent);

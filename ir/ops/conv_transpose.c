@@ -230,7 +230,8 @@ static Index channels_at(Lower *l, Index k, Index *xat, Index *wat)
 {
     Tensor x = input(l, 0), w = input(l, 1);
     int64_t group = node_int(l->n, "group", 1);
-    Index per_group = ix_div(l, x.dims[1], ix(l, group)), c = red(l, per_group);
+    Index channels = ix_known(x.dims[1], w.dims[0]);
+    Index per_group = ix_div(l, channels, ix(l, group)), c = red(l, per_group);
     Index g = group == 1 ? ix(l, 0) : ix_div(l, k, w.dims[1]);
     xat[1] = wat[0] = ix_add(l, ix_mul(l, g, per_group), c);
     wat[1] = group == 1 ? k : ix_mod(l, k, w.dims[1]);

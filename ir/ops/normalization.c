@@ -344,7 +344,9 @@ static void lower_group_norm(Lower *l)
         return;
     }
     DType t = accumulator(x.dtype);
-    Index each = ix_div(l, x.dims[1], ix(l, groups)), count = each;
+    const bool whole = opset_of(l->model, l->n) >= 21; // a scale for each channel
+    Index channels = whole ? ix_known(x.dims[1], input(l, 1).dims[0]) : x.dims[1];
+    Index each = ix_div(l, channels, ix(l, groups)), count = each;
     kernel(l, "group_norm");
     par_all(l, y, o);
     Index g = ix_div(l, o[1], each);
@@ -365,7 +367,7 @@ static void lower_group_norm(Lower *l)
         else
             mean = m;
     }
-    Index p = opset_of(l->model, l->n) < 21 ? g : o[1];
+    Index p = whole ? o[1] : g;
     const Expr *d =
         div_(l, sub(l, cast(l, t, load(l, x, o)), mean), sqrt_(l, add(l, variance, epsilon(l, t))));
     store(l, y, o,
