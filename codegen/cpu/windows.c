@@ -30,6 +30,8 @@
 
 enum { PLANE = 4096, DIRECT = 4, LEVELS = 24, MOST_SPARED = 9 };
 enum { FEWEST = 4, MANY = 14 }; // rows of a band of open sizes
+// Columns of open sizes for which a plane costs more, where windows are one row apart, and farther.
+enum { WIDE = 64, APART = 12 };
 
 // ---- statements ------------------------------------------------------------------------------
 
@@ -306,34 +308,36 @@ static Plane reduce_columns(Body *b, const Window *w, Plane *p, int64_t rows)
 }
 
 // Columns from .. to of so many rows of v are neutral.
-static void append_border(Body *b, const Window *w, LocalId v, int64_t rows, int64_t from,
-                          int64_t to)
+static void append_border(Body *b, const Window *w, LocalId v, int64_t rows, Index from, Index to)
 {
     Polys *polys = b->mod->polys;
     Body line = body_of(b->mod), cell = body_of(b->mod);
     Stmt *outer, *loop;
-    if (from >= to)
+    int64_t n;
+    if (poly_is_const(poly_sub(polys, to, from), &n) && n <= 0)
         return;
     Index row = append_loop(b, fixed(b, rows), &outer);
-    Index i = append_loop(&line, fixed(b, to - from), &loop);
+    Index i = append_loop(&line, poly_sub(polys, to, from), &loop);
     append_set(&cell, v,
-               poly_add(polys, poly_mul(polys, row, w->axis[1].extent),
-                        poly_add_const(polys, i, from)),
+               poly_add(polys, poly_mul(polys, row, w->axis[1].extent), poly_add(polys, i, from)),
                neutral(b->mod, w->reduce));
     loop->body = cell.first;
     outer->body = line.first;
 }
 
 // The row of e that a tap of a band sees: of one that is a single row, maybe behind the border, the
-// nearest that there is.
-static Index seen_row(const Window *w, Index place)
+// nearest that there is; of open sizes each tap's.
+static Index seen_row(const Window *w, const Band *band, Index place)
 {
     int64_t at, low, high;
     const Axis *y = &w->axis[0];
+    Polys *polys = w->mod->polys;
+    if (band->direct && band->past)
+        return poly_max(polys, y->low, poly_min(polys, place, poly_add_const(polys, y->high, -1)));
     if (!poly_is_const(place, &at) || !poly_is_const(y->low, &low) ||
         !poly_is_const(y->high, &high))
         return place;
-    return poly_const(w->mod->polys, at < low ? low : at < high ? at : high - 1);
+    return poly_const(polys, at < low ? low : at < high ? at : high - 1);
 }
 
 // The same with e in place of the plane.
@@ -350,11 +354,10 @@ static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
     Stmt **outer = NULL, *loop;
     Body line = body_of(w->mod), inner = body_of(w->mod);
     Index left = poly_add_const(polys, x->low, -x->first);
-    int64_t from, to, all;
-    if (band->direct && poly_is_const(left, &from) && poly_is_const(x->extent, &all) &&
-        poly_is_const(poly_add_const(polys, x->high, -x->first), &to)) {
-        append_border(b, w, out->window[0], band->rows, 0, from);
-        append_border(b, w, out->window[0], band->rows, to, all);
+    if (band->direct) {
+        append_border(b, w, out->window[0], band->rows, fixed(b, 0), left);
+        append_border(b, w, out->window[0], band->rows, poly_add_const(polys, x->high, -x->first),
+                      x->extent);
     }
     const bool single = band->rows == 1 && !band->past;
     Index row = single ? fixed(b, 0)
@@ -366,7 +369,7 @@ static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
     bool fits = true;
     for (int64_t r = 0; r < y->taps; r++) {
         Index place = poly_add_const(polys, poly_scale(polys, row, y->s), r * y->d);
-        const Expr *e = evaluated(w, seen_row(w, poly_add(polys, top, place)),
+        const Expr *e = evaluated(w, seen_row(w, band, poly_add(polys, top, place)),
                                   poly_add_const(polys, i, x->first));
         fits = fits && !depends_on_window(w, e);
         value = joined(b, out, value, e);
@@ -539,6 +542,28 @@ static Stmt *any_size(Window *w, int64_t rows, Stmt *other)
     return body.first;
 }
 
+// The same without a plane, where rows are wide and each window meets one, which the program asks.
+static Stmt *any_size_direct(Window *w, Stmt *other)
+{
+    const Axis *y = &w->axis[0], *x = &w->axis[1];
+    Polys *polys = w->mod->polys;
+    Body body = body_of(w->mod), bands = body_of(w->mod);
+    if (!append_bands(&bands, w, 0, poly_ceildiv(polys, y->outs, fixed(&body, FEWEST)),
+                      (Band){.rows = FEWEST, .past = true, .direct = true}))
+        return NULL;
+    Index last = poly_add_const(polys, poly_scale(polys, y->outs, y->s), y->first - y->s);
+    Stmt *either = append(&body, S_IF);
+    const Expr *meets = expr_binary(w->mod, B_AND, within(w->mod, NULL, y->low, y->high),
+                                    within(w->mod, NULL, last, y->high));
+    Index room = fixed(&body, PLANE / FEWEST + 1);
+    either->value =
+        expr_binary(w->mod, B_AND,
+                    within(w->mod, fixed(&body, y->s > 1 ? APART : WIDE), x->extent, room), meets);
+    either->body = bands.first;
+    either->other = other;
+    return body.first;
+}
+
 // Bands of as few rows as a wide plane has room for take some twice: narrow ones have more.
 static Stmt *any_bands(Window *w, Stmt *as_is)
 {
@@ -546,7 +571,8 @@ static Stmt *any_bands(Window *w, Stmt *as_is)
     const int64_t tail = tail_of(y);
     const int64_t few = tail > FEWEST * y->s ? (tail + y->s - 1) / y->s : FEWEST;
     Stmt *wide = any_size(w, few, as_is);
-    return wide && y->s == 1 && 2 * few <= MANY ? any_size(w, MANY, wide) : wide;
+    Stmt *all = wide && y->s == 1 && 2 * few <= MANY ? any_size(w, MANY, wide) : wide;
+    return all && window_loads_any(w) ? any_size_direct(w, all) : all;
 }
 
 static void rewrite(Module *mod, Kernel *k)

@@ -3,7 +3,7 @@
 #include "codegen/cpu/windows_match.h"
 
 enum { LOADED = 4, MOST_DIRECT = 8 }; // rows of a window
-enum { WIDE = 32, FARTHEST = 4096 };   // columns
+enum { WIDE = 32, FARTHEST = 4096 };  // columns
 
 // The coefficient of v alone in i.
 static int64_t coefficient(Index i, LoopId v)
@@ -159,6 +159,15 @@ bool window_loads_again(const Window *w, int64_t outs, int64_t extent)
     return e->op != R_ADD && e->b->kind == EX_LOAD && w->axis[0].taps <= LOADED && extent >= WIDE &&
            poly_is_const(w->axis[1].low, &low) && poly_is_const(w->axis[1].high, &high) &&
            window_inner_rows(w, outs, &from, &to);
+}
+
+bool window_loads_any(const Window *w)
+{
+    const Axis *y = &w->axis[0];
+    int64_t low;
+    return w->reduce->op != R_ADD && w->reduce->b->kind == EX_LOAD && y->taps <= LOADED &&
+           y->d == 1 && poly_is_const(y->low, &low) && y->first + y->taps > low &&
+           window_has_border(w);
 }
 
 bool window_recognise(Window *w)

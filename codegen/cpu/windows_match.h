@@ -32,5 +32,8 @@ bool window_inner_rows(const Window *w, int64_t outs, int64_t *from, int64_t *to
 // Does a plane of known size, rows of `extent` columns, cost more than loading what it would hold
 // again?
 bool window_loads_again(const Window *w, int64_t outs, int64_t extent);
+// The same of one whose size only the program knows, if it is wide and each window meets a row, as
+// the first one does where there are any.
+bool window_loads_any(const Window *w);
 
 #endif
