@@ -21,5 +21,8 @@ if platform.machine() == "x86_64":
     config.available_features.add("x86_64")
 if os.path.isdir(os.path.join(os.path.dirname(lit_config.params["cameo"]), "units")):
     config.available_features.add("units")
+with open(lit_config.params["cameo"], "rb") as program:
+    if b"__asan_init" in program.read():
+        config.available_features.add("sanitized")
 config.environment["NO_COLOR"] = "1"
 config.environment["PATH"] = os.environ["PATH"] + ":/usr/lib/llvm-19/bin"
