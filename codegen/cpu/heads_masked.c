@@ -158,10 +158,13 @@ static void print_look(Printer *p, const Heads *h, const char *from, const char 
 {
     const LoopId v = h->rows->var;
     print_line(p, "int32_t any = 0;");
-    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++)", v, from, v, to, v);
+    print_line(p, "for (int64_t i%u = %s; i%u < %s; i%u++) {", v, from, v, to, v);
     print_bind_loop(p, v, 1);
-    print_line(p, "    any |= %s <= " MASKED " ? 0 : 1;", print_expr(p, h->shown));
+    const uint32_t mark = print_block_begin(p); // what is shared is computed here, in each loop
+    print_line(p, "any |= %s <= " MASKED " ? 0 : 1;", print_expr(p, h->shown));
+    print_block_end(p, mark);
     print_bind_loop(p, v, -1);
+    print_line(p, "}");
 }
 
 void heads_print_seen(Printer *p, const Heads *h)
