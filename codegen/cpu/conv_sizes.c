@@ -75,30 +75,27 @@ static Index copied(Polys *polys, const Conv *c, uint32_t i)
                       c->stride[i]);
 }
 
-bool conv_has_several(const Conv *c)
+// May there be so many places at most, and more than a few? Of open sizes there may.
+static bool may_have_places(const Conv *c, int64_t most)
 {
     int64_t places = 1, n;
-    if (c->bytes || c->depthwise)
-        return false;
-    for (uint32_t i = 0; i < c->rank && places <= SEVERAL; i++) {
+    for (uint32_t i = 0; i < c->rank && places <= most; i++) {
         if (!poly_is_const(c->out[i], &n))
             return true;
-        places *= n <= SEVERAL ? n : SEVERAL + 1;
+        places *= n <= most ? n : most + 1;
     }
-    return places > FEW && places <= SEVERAL;
+    return places > FEW && places <= most;
+}
+
+bool conv_has_several(const Conv *c)
+{
+    return !c->bytes && !c->depthwise && may_have_places(c, SEVERAL);
 }
 
 bool conv_has_single(const Conv *c)
 {
-    int64_t places = 1, n;
-    if (c->bytes || c->depthwise || c->tile || c->split || c->sevens || c->half)
-        return false;
-    for (uint32_t i = 0; i < c->rank && places <= WIDE; i++) {
-        if (!poly_is_const(c->out[i], &n))
-            return true;
-        places *= n <= WIDE ? n : WIDE + 1;
-    }
-    return places > FEW && places <= WIDE;
+    return !c->bytes && !c->depthwise && !c->tile && !c->split && !c->sevens && !c->half &&
+           may_have_places(c, WIDE);
 }
 
 bool conv_has_windows(const Conv *c)
