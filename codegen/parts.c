@@ -17,9 +17,8 @@ void parts_new(Printer *p, const Plan *plan, uint32_t much)
 
 bool parts_may_own(const Printer *p, BufferId b)
 {
-    const Plan *plan = p->parts->plan;
-    return plan->place[b] == PLACE_ARENA ||
-           (plan->place[b] == PLACE_BLOCK && !plan_grows(plan, buffer_at(p->mod, b)));
+    const Place at = p->parts->plan->place[b];
+    return at == PLACE_ARENA || at == PLACE_BLOCK;
 }
 
 void parts_around(Printer *p, const Bounds *b, bool on)
@@ -203,8 +202,6 @@ void parts_end(Printer *p, const char *units, const char *grain)
     for (uint32_t i = 0; i < s->part.loops.len; i++)
         print_line(p, "args.i%u = i%u;", s->part.loops.at[i], s->part.loops.at[i]);
     print_share(p, units, grain);
-    if (s->part.own)
-        vec_push(p->arena, &s->own, s->part.own);
     vec_push(p->arena, &s->now, s->part);
 }
 
@@ -337,8 +334,11 @@ void parts_end_kernel(Printer *p, const Kernel *k)
     while (s->shared.len <= k->id)
         vec_push(p->arena, &s->shared, 0);
     s->shared.at[k->id] = s->now.len > 0;
-    for (uint32_t i = 0; i < s->now.len; i++)
+    for (uint32_t i = 0; i < s->now.len; i++) {
+        if (s->now.at[i].own)
+            vec_push(p->arena, &s->own, ((PartOwn){s->now.at[i].own, k->id}));
         buf_free(&s->now.at[i].text);
+    }
     s->now.len = 0;
 }
 
@@ -356,15 +356,22 @@ bool parts_any(const Printer *p)
     return false;
 }
 
-const char *parts_scratch(Printer *p)
+// Does what is a thread's own count for kernel k, as its size is told in a run? NULL: for a run, as
+// it is known before.
+static bool counts(const Printer *p, const PartOwn *o, const Kernel *k)
 {
-    if (p->parts->plan->apart)
-        return "0";
+    return plan_grows(p->parts->plan, buffer_at(p->mod, o->buffer)) ? k && o->kernel == k->id : !k;
+}
+
+static const char *most_of_own(Printer *p, const Kernel *k)
+{
     Polys *polys = p->mod->polys;
     int64_t most = 0;
     const char *open = NULL;
     for (uint32_t i = 0; i < p->parts->own.len; i++) {
-        const Buffer *b = buffer_at(p->mod, p->parts->own.at[i]);
+        const Buffer *b = buffer_at(p->mod, p->parts->own.at[i].buffer);
+        if (!counts(p, &p->parts->own.at[i], k))
+            continue;
         int64_t n = buffer_bytes(b);
         if (n >= 0) {
             most = n > most ? n : most;
@@ -378,4 +385,17 @@ const char *parts_scratch(Printer *p)
     }
     return open ? str_printf(p->arena, "cameo_max_i64(%s, %lld)", open, (long long)most).at
                 : str_printf(p->arena, "%lld", (long long)most).at;
+}
+
+const char *parts_scratch(Printer *p)
+{
+    return p->parts->plan->apart ? "0" : most_of_own(p, NULL);
+}
+
+const char *parts_scratch_of(Printer *p, const Kernel *k)
+{
+    bool any = false;
+    for (uint32_t i = 0; p->parts && !p->parts->plan->apart && i < p->parts->own.len; i++)
+        any |= counts(p, &p->parts->own.at[i], k);
+    return any ? most_of_own(p, k) : NULL;
 }

@@ -19,6 +19,12 @@ typedef struct Part {
     bool has_mode;   // the text has the variable `mode`, which is args.mode when it is called
 } Part;
 
+// What each thread has of its own in a part of a kernel.
+typedef struct PartOwn {
+    BufferId buffer;
+    uint32_t kernel; // Kernel.id
+} PartOwn;
+
 // A size that is computed before a part's loops.
 typedef struct SteadySize {
     const Atom *atom;
@@ -30,7 +36,7 @@ typedef struct Parts {
     int64_t much;          // see PART_MUCH
     VEC(Part) now;         // of the kernel that is printed
     VEC(uint8_t) shared;   // by Kernel.id: has parts
-    VEC(BufferId) own;     // of all parts
+    VEC(PartOwn) own;      // of all parts
     PartLoops around;      // loops of the kernel around what is printed
     bool inside;           // a part is being printed
     LoopId divided;        // loop of the part whose bounds are low and high; 0: none
@@ -65,7 +71,7 @@ const char *parts_grain_of(Printer *p, Index work, const char *units);
 
 // Is so much work worth it to be shared? Where sizes are open: may it well be?
 bool parts_worth(Printer *p, Index units, Index work);
-// May this buffer be a thread's own: is its size known before a run?
+// May this buffer be a thread's own: is it memory of the module?
 bool parts_may_own(const Printer *p, BufferId b);
 // Loops around parts of a kernel.
 void parts_around(Printer *p, const Bounds *b, bool on);
@@ -98,7 +104,9 @@ bool parts_in_kernel(const Printer *p);
 // Has a kernel that was printed parts? Has any?
 bool parts_shared(const Printer *p, const Kernel *k);
 bool parts_any(const Printer *p);
-// "cameo_max_i64(4 * d1, 1024)": bytes of own buffers of a thread.
+// "cameo_max_i64(4 * d1, 1024)": bytes of own buffers of a thread that are known before a run.
 const char *parts_scratch(Printer *p);
+// The same of those of a kernel that only steps tell, before it is called; NULL: there are none.
+const char *parts_scratch_of(Printer *p, const Kernel *k);
 
 #endif

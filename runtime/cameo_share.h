@@ -75,6 +75,8 @@ CAMEO_ONCE int cameo_reserve_scratch(cameo_context *c, int64_t each)
         return 0;
     if (each > (INT64_C(1) << 46) / t->pool->threads)
         return cameo_fail(c, "these input shapes need more memory than there is");
+    const int64_t more = cameo_aligned(t->each + t->each / 2); /* loops ask little by little */
+    each = each > more ? each : more;
     free(t->scratch);
     t->each = each;
     t->scratch = (unsigned char *)cameo_aligned_alloc(each * (t->pool->threads - 1));

@@ -35,7 +35,6 @@ typedef struct Find {
     Module *mod;
     Printer *p;
     uint32_t *reads, *writes; // by BufferId: kernels and other steps that do
-    bool *late;               // by DimId: a step gives it
 } Find;
 
 // A product of two matrices of float32 that sets y.
@@ -384,24 +383,7 @@ static bool is_between(const Find *f, BufferId b, uint32_t reads)
            f->reads[b] == reads && f->writes[b] == 1;
 }
 
-static bool is_late(void *context, const Atom *a)
-{
-    const Find *f = context;
-    return (a->kind == ATOM_DIM && f->late[a->var]) || a->kind == ATOM_EXPR;
-}
-
-static void note_late(Find *f, const Step *s)
-{
-    for (; s; s = s->next) {
-        if (s->kind == STEP_DIM || s->kind == STEP_LOOP)
-            f->late[s->dim] = true;
-        note_late(f, s->body);
-        note_late(f, s->other);
-    }
-}
-
-// second: the last product, which changes. Each thread has a band of its own, so that its size is
-// known before a run's steps.
+// second: the last product, which changes.
 static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, const Kernel *last,
                          Override *second)
 {
@@ -443,7 +425,7 @@ static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, con
     if (!poly_is_const(first->rows, &rows) || rows < 1)
         rows = WHOLE;
     Index dims[] = {poly_const(polys, rows > WHOLE ? BAND + FEW : rows), first->columns};
-    if (poly_any(first->columns, is_late, f) || poly_is_overflow(poly_mul(polys, dims[0], dims[1])))
+    if (poly_reads_data(first->columns) || poly_is_overflow(poly_mul(polys, dims[0], dims[1])))
         return NULL;
     h.band = buffer_new(f->mod, BUF_TEMP, STR("scratch"), DT_F32, 2, dims);
     h.first = loop_new(polys, first->rows);
@@ -540,9 +522,7 @@ static void find_in(Find *f, Step **at)
 void heads_find(Module *mod, Printer *p)
 {
     Find f = {mod, p, NEWS(p->arena, uint32_t, mod->buffers.len),
-              NEWS(p->arena, uint32_t, mod->buffers.len),
-              NEWS(p->arena, bool, dim_count(mod->polys) + 1)};
-    note_late(&f, mod->steps);
+              NEWS(p->arena, uint32_t, mod->buffers.len)};
     chain_count_uses(mod, p->arena, mod->steps, f.reads, f.writes);
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         f.reads[mod->outputs.at[i]]++;
