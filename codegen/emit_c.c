@@ -521,6 +521,10 @@ void emit_header(const EmitOptions *o, Buf *out)
                "int %s_set_input(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,\n"
                "    const int64_t *dims, const void *elements);\n",
                x);
+    buf_printf(out,
+               "int %s_set_output(cameo_context *context, int32_t i, void *elements,\n"
+               "    int64_t bytes);\n",
+               x);
     buf_printf(out, "int %s_run(cameo_context *context);\n", x);
     buf_printf(out,
                "const void *%s_output(const cameo_context *context, int32_t i, int32_t *rank,\n"

@@ -194,6 +194,22 @@ static bool is_declared(const StepPrinter *s, BufferId b)
            access_bits(&s->all.buffers, b) & ACCESS_OUTPUT;
 }
 
+// Does the caller read b, and may it have lent the memory for it?
+static bool is_output(const StepPrinter *s, BufferId b)
+{
+    const Buffer *buf = buffer_at(s->p->mod, b);
+    return buf->kind == BUF_OUTPUT && !dtype_is_reference(buf->dtype);
+}
+
+static void place_output(StepPrinter *s, BufferId b)
+{
+    Printer *p = s->p;
+    buf_printf(p->out, "    %s *const b%u = (%s *)cameo_place_output(c, %u, %s, ", type_at(p, b), b,
+               type_at(p, b), buffer_at(p->mod, b)->port, fixed_place(s, b));
+    print_bytes(p, b);
+    buf_printf(p->out, ");\n    if (!b%u)\n        return -1;\n", b);
+}
+
 static void c_declare(StepPrinter *s, BufferId b)
 {
     Printer *p = s->p;
@@ -215,7 +231,10 @@ static void c_declare(StepPrinter *s, BufferId b)
             print_line(p, "const %s *const b%u = %s;", type, b, fixed_place(s, b));
         break;
     case PLACE_ARENA:
-        print_line(p, "%s *const b%u = %s;", type, b, fixed_place(s, b));
+        if (is_output(s, b))
+            place_output(s, b);
+        else
+            print_line(p, "%s *const b%u = %s;", type, b, fixed_place(s, b));
         break;
     case PLACE_BLOCK:
         print_line(p, "%s *b%u = NULL;", type, b);
@@ -230,11 +249,19 @@ static void c_declare(StepPrinter *s, BufferId b)
 static void c_reserve(StepPrinter *s, BufferId b)
 {
     Printer *p = s->p;
-    buf_printf(p->out, "%*sb%u = (%s *)cameo_reserve(&c->blocks[%u], ", (int)p->indent * 4, "", b,
-               type_at(p, b), s->plan->slot[b]);
+    const bool output = is_output(s, b);
+    buf_printf(p->out, "%*sb%u = (%s *)cameo_reserve%s(", (int)p->indent * 4, "", b, type_at(p, b),
+               output ? "_output" : "");
+    if (output)
+        buf_printf(p->out, "c, %u, ", buffer_at(p->mod, b)->port);
+    buf_printf(p->out, "&c->blocks[%u], ", s->plan->slot[b]);
     print_bytes(p, b);
     buf_printf(p->out, ");\n");
     print_line(p, "if (!b%u)", b);
+    if (output) {
+        print_line(p, "    return -1;");
+        return;
+    }
     buf_printf(p->out, "%*sreturn cameo_fail(c, \"no memory for value \"", (int)p->indent * 4 + 4,
                "");
     print_c_string(p->out, str_escaped(p->arena, buffer_at(p->mod, b)->name));
@@ -457,7 +484,7 @@ static void c_outputs(StepPrinter *s)
             c_reserve(s, b);
         if (print_object_output(s, i, 'b'))
             continue;
-        buf_printf(p->out, "    cameo_set_output(c, %u, b%u, %u, (const int64_t[]){", i, b,
+        buf_printf(p->out, "    cameo_show_output(c, %u, b%u, %u, (const int64_t[]){", i, b,
                    buf->rank);
         print_dims(p, buf);
         buf_printf(p->out, ");\n");

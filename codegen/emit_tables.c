@@ -266,6 +266,13 @@ static void print_api(Printer *p, bool several)
                "{\n    return cameo_set_input(context, i, dtype, rank, dims, elements);\n}\n\n",
                x, x);
     buf_printf(p->out,
+               "int %s_set_output(cameo_context *context, int32_t i, void *elements,\n"
+               "    int64_t bytes);\n"
+               "int %s_set_output(cameo_context *context, int32_t i, void *elements,\n"
+               "    int64_t bytes)\n"
+               "{\n    return cameo_set_output(context, i, elements, bytes);\n}\n\n",
+               x, x);
+    buf_printf(p->out,
                "int %s_run(cameo_context *context);\n"
                "int %s_run(cameo_context *context)\n{\n    return cameo_run(context);\n}\n\n",
                x, x);
@@ -443,10 +450,10 @@ void emit_api(Printer *p, const EmitOptions *o)
         "    .ninputs = %u,\n    .noutputs = %u,\n"
         "    .inputs = %s_inputs,\n    .outputs = %s_outputs,\n"
         "    .create = %s_create,\n    .destroy = %s_destroy,\n"
-        "    .set_input = %s_set_input,\n    .run = %s_run,\n"
+        "    .set_input = %s_set_input,\n    .set_output = %s_set_output,\n    .run = %s_run,\n"
         "    .output = %s_output,\n    .error = %s_error,\n%s",
         on_device ? ", and libcuda to run" : "", mod->inputs.len, mod->outputs.len, x, x, x, x, x,
-        x, x, x,
+        x, x, x, x,
         o->profile
             ? "    .profile = cameo_profile,\n    .event = cameo_event,\n    .peak = cameo_peak,\n"
               "    .peak_of = cameo_peak_of,\n"

@@ -57,7 +57,7 @@ CAMEO_FN int cameo_object_output(cameo_context *c, int32_t i, const int64_t *fro
         return cameo_fail(c, "output %s: no memory", c->program->model->outputs[i].name);
     for (int64_t k = 0; k < count; k++)
         to[k] = cameo_string_of(o, from[k]);
-    cameo_set_output(c, i, to, rank, dims);
+    cameo_show_output(c, i, to, rank, dims);
     return 0;
 }
 

@@ -533,7 +533,27 @@ CAMEO_FN int cameo_cuda_output(cameo_context *c, int32_t i, uint64_t at, int32_t
     if (cameo_cuda_pin(c, &g->pinned_outputs[i], bytes) != 0)
         return -1;
     cameo_cuda_copy(c, CAMEO_OP_COPY_OUT, at, g->pinned_outputs[i].at, bytes);
-    cameo_set_output(c, i, g->pinned_outputs[i].at, rank, dims);
+    cameo_show_output(c, i, g->pinned_outputs[i].at, rank, dims);
+    return 0;
+}
+
+/* The end of a run: all outputs are there, also in memory that the caller lent. */
+CAMEO_FN int cameo_cuda_end(cameo_context *c)
+{
+    if (cameo_cuda_flush(c) != 0)
+        return -1;
+    for (int32_t i = 0; c->lent && i < c->program->model->noutputs; i++) {
+        cameo_value *v = &c->outputs[i];
+        if (!c->lent[i].at)
+            continue;
+        const int64_t bytes =
+            cameo_bytes(cameo_dtype_size(c->program->model->outputs[i].dtype), v->rank, v->dims);
+        void *at = cameo_place_output(c, i, NULL, bytes);
+        if (!at)
+            return -1;
+        memcpy(at, v->at, (size_t)bytes);
+        v->at = at;
+    }
     return 0;
 }
 

@@ -41,7 +41,7 @@ CAMEO_FN int cameo_list_output(cameo_context *c, int32_t i, const int64_t *from)
     cameo_item item = {CAMEO_OBJECT, 0, NULL, NULL, *from};
     if (!to || cameo_export_item(o, &item, c->program->model->output_types[i], to) != 0)
         return cameo_fail(c, "output %s: %s", c->program->model->outputs[i].name, o->error);
-    cameo_set_output(c, i, to, 0, NULL);
+    cameo_show_output(c, i, to, 0, NULL);
     return 0;
 }
 

@@ -87,10 +87,17 @@ typedef struct cameo_model {
      * 0, or -1 with an error that names both sides. */
     int (*set_input)(cameo_context *context, int32_t i, int32_t dtype, int32_t rank,
                      const int64_t *dims, const void *elements);
+    /* Has output i written to memory of the caller's from the next run on: `bytes` of it, as many
+     * as the output takes or more, which begin at a multiple of 64, lie apart from inputs and other
+     * outputs, and must live until the last run with them. What they hold after a run that failed
+     * is not defined. NULL: to the context's own memory again. Not for outputs of strings or lists.
+     * 0, or -1 with an error; run refuses what is too small. */
+    int (*set_output)(cameo_context *context, int32_t i, void *elements, int64_t bytes);
     /* Computes all outputs from the inputs set. 0, or -1 with an error. Allocates nothing where all
      * shapes are fixed or are as in the run before. */
     int (*run)(cameo_context *context);
-    /* Output i of the last run: valid until the next run or destroy; strings are cameo_str. */
+    /* Output i of the last run: valid until the next run or destroy, or where set_output has it;
+     * strings are cameo_str. */
     const void *(*output)(const cameo_context *context, int32_t i, int32_t *rank,
                           const int64_t **dims);
     const char *(*error)(const cameo_context *context);

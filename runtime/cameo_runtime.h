@@ -43,6 +43,12 @@ typedef struct cameo_value {
     int64_t dims[CAMEO_MAX_RANK];
 } cameo_value;
 
+/* Memory of the caller's for an output. */
+typedef struct cameo_lent {
+    void *at; /* NULL: none */
+    int64_t bytes;
+} cameo_lent;
+
 /* A model as its emitted code describes it. */
 typedef struct cameo_program {
     const cameo_model *model;
@@ -93,6 +99,7 @@ struct cameo_context {
     cameo_life *lives;
     int32_t *planning; /* the planner's own */
     cameo_value *inputs, *outputs;
+    cameo_lent *lent; /* for each output; NULL: for none */
     cameo_block *blocks;
     cameo_kernel_time *profile; /* of each kernel that is timed; names are the program's */
     cameo_kernel_event *events; /* the last CAMEO_EVENTS of them, in a ring */
@@ -268,6 +275,7 @@ CAMEO_ONCE void cameo_destroy(cameo_context *c)
     free(c->planning);
     free(c->inputs);
     free(c->outputs);
+    free(c->lent);
     free(c->arena);
     cameo_leave_weights(c->own_weights, c->program->weights_size);
     free(c);
@@ -397,6 +405,81 @@ CAMEO_ONCE int cameo_plan_arena(cameo_context *c, const int64_t *sizes)
     return c->arena ? 0 : cameo_fail(c, "no memory: %lld bytes are needed", (long long)need);
 }
 
+CAMEO_ONCE int cameo_set_output(cameo_context *c, int32_t i, void *elements, int64_t bytes)
+{
+    const cameo_model *m = c->program->model;
+    if (i < 0 || i >= m->noutputs)
+        return cameo_fail(c, "there is no output %d: the model has %d", (int)i, (int)m->noutputs);
+    const cameo_port *port = &m->outputs[i];
+    if (elements && (port->dtype == 8 || cameo_dtype_size(port->dtype) < 1))
+        return cameo_fail(c,
+                          "output %s is no tensor of numbers, which alone can be written to "
+                          "memory of the caller's",
+                          port->name);
+    if (elements && ((uintptr_t)elements % CAMEO_ALIGN || bytes < 0))
+        return cameo_fail(c,
+                          "the memory for output %s has %lld bytes at %p; it has to begin at a "
+                          "multiple of %d",
+                          port->name, (long long)bytes, elements, (int)CAMEO_ALIGN);
+    if (!c->lent)
+        c->lent = (cameo_lent *)calloc((size_t)m->noutputs, sizeof *c->lent);
+    if (!c->lent)
+        return cameo_fail(c, "no memory");
+    c->lent[i] = (cameo_lent){elements, elements ? bytes : 0};
+    return 0;
+}
+
+/* Where output i is written, if `own` is the context's memory for it. NULL, with an error: what the
+ * caller lent is too small. */
+CAMEO_ONCE void *cameo_place_output(cameo_context *c, int32_t i, void *own, int64_t bytes)
+{
+    if (!c->lent || !c->lent[i].at)
+        return own;
+    if (bytes >= 0 && bytes <= c->lent[i].bytes)
+        return c->lent[i].at;
+    cameo_fail(c, "output %s takes %lld bytes, but the memory for it has %lld",
+               c->program->model->outputs[i].name, (long long)bytes, (long long)c->lent[i].bytes);
+    return NULL;
+}
+
+/* As cameo_reserve, of an output. NULL: with an error. */
+CAMEO_ONCE void *cameo_reserve_output(cameo_context *c, int32_t i, cameo_block *b, int64_t bytes)
+{
+    if (c->lent && c->lent[i].at)
+        return cameo_place_output(c, i, NULL, bytes);
+    void *at = cameo_reserve(b, bytes);
+    if (!at)
+        cameo_fail(c, "no memory for output %s", c->program->model->outputs[i].name);
+    return at;
+}
+
+CAMEO_FN int cameo_overlap(const void *a, int64_t a_bytes, const void *b, int64_t b_bytes)
+{
+    const uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+    return a && b && x < y + (uint64_t)b_bytes && y < x + (uint64_t)a_bytes;
+}
+
+/* Does lent memory lie apart from inputs and from other lent memory? */
+CAMEO_ONCE int cameo_check_lent(cameo_context *c)
+{
+    const cameo_model *m = c->program->model;
+    for (int32_t i = 0; i < m->noutputs; i++) {
+        const cameo_lent *to = &c->lent[i];
+        for (int32_t k = 0; to->at && k < m->ninputs; k++) {
+            const cameo_value *v = &c->inputs[k];
+            const int64_t size = cameo_dtype_size(m->inputs[k].dtype);
+            if (cameo_overlap(to->at, to->bytes, v->at, cameo_bytes(size, v->rank, v->dims)))
+                return cameo_fail(c, "the memory for output %s lies over that of input %s",
+                                  m->outputs[i].name, m->inputs[k].name);
+        }
+        for (int32_t k = 0; k < i; k++)
+            if (cameo_overlap(to->at, to->bytes, c->lent[k].at, c->lent[k].bytes))
+                return cameo_fail(c, "the memory for output %s lies over that of output %s",
+                                  m->outputs[i].name, m->outputs[k].name);
+    }
+    return 0;
+}
+
 CAMEO_FN int cameo_bind(cameo_context *c)
 {
     const cameo_program *p = c->program;
@@ -425,6 +508,8 @@ CAMEO_ONCE int cameo_run(cameo_context *c)
         return -1;
     if (!c->bound && cameo_bind(c) != 0)
         return -1;
+    if (c->lent && cameo_check_lent(c) != 0)
+        return -1;
     return c->program->steps(c);
 }
 
@@ -445,8 +530,8 @@ CAMEO_FN const char *cameo_error(const cameo_context *c)
     return c->error;
 }
 
-CAMEO_FN void cameo_set_output(cameo_context *c, int32_t i, const void *at, int32_t rank,
-                               const int64_t *dims)
+CAMEO_FN void cameo_show_output(cameo_context *c, int32_t i, const void *at, int32_t rank,
+                                const int64_t *dims)
 {
     c->outputs[i].at = at;
     c->outputs[i].rank = rank;

@@ -279,7 +279,7 @@ static void cuda_outputs(StepPrinter *s)
             buf_printf(p->out, "%s%s", k ? ", " : "", print_index_bare(p, buf->dims[k]));
         buf_printf(p->out, "%s}) != 0)\n        return -1;\n", buf->rank ? "" : "0");
     }
-    print_line(p, "return cameo_cuda_flush(c);");
+    print_line(p, "return cameo_cuda_end(c);");
 }
 
 // ---- the file --------------------------------------------------------------------------------

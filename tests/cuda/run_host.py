@@ -18,6 +18,33 @@ sys.path.insert(0, str(HERE))
 import build  # noqa: E402
 import program  # noqa: E402
 
+LENT = """\
+#include "cameo_model.h"
+#include <stdio.h>
+#include <string.h>
+extern const cameo_model emulated_model;
+static _Alignas(64) float lent[16];
+int main(void)
+{
+    const cameo_model *m = &emulated_model;
+    float image[64];
+    const int64_t dims[] = {1, 1, 8, 8};
+    cameo_context *c = m->create(NULL);
+    for (int i = 0; i < 64; i++)
+        image[i] = (float)(i % 17);
+    if (!c || m->set_input(c, 0, 1, m->inputs[0].rank, dims, image) || m->run(c))
+        return 1;
+    float own[10];
+    memcpy(own, m->output(c, 0, NULL, NULL), sizeof own);
+    if (m->set_output(c, 0, lent, 39) || m->run(c) == 0)
+        return 2;
+    puts(m->error(c));
+    if (m->set_output(c, 0, lent, 40) || m->run(c) || m->output(c, 0, NULL, NULL) != lent)
+        return 3;
+    m->destroy(c);
+    return memcmp(own, lent, sizeof own) ? 4 : 0;
+}
+"""
 IMAGE = ROOT / "examples/digits/image.npy"
 wrong = []
 
@@ -63,6 +90,14 @@ def check_failures(tools, binary, answer):
     return count
 
 
+def check_lent(cameo, folder, tools):
+    """Outputs come to memory of the caller's as to the context's own."""
+    binary, env = program.emulated(cameo, ROOT, ROOT / "examples/digits/digits.onnx", folder, tools=tools, main=LENT)
+    done = subprocess.run([binary], env=env, capture_output=True, text=True, timeout=60)
+    if done.returncode or "takes 40 bytes, but the memory for it has 39" not in done.stdout:
+        say("memory of the caller's", done)
+
+
 def main():
     cameo = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
@@ -73,6 +108,8 @@ def main():
                                                     checked=checked, tools=tools)
         answer = check_orders(tools, binaries)
         count = check_failures(tools, binaries[False], answer)
+        (folder / "lent").mkdir()
+        check_lent(cameo, folder / "lent", tools)
         done = run(binaries[False], tools.environment(devices=0))
         if done.returncode <= 0 or not done.stderr.strip():
             say("no device", done)
