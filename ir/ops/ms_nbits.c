@@ -107,10 +107,15 @@ static Tensor dequantized(Lower *l, const Blocks *b, DType t)
     return y;
 }
 
-// By accuracy_level 4 the model lets A be rounded to bytes, a block at a time.
+// By accuracy_level 4 the model lets A be rounded to bytes, a block at a time: where ONNX Runtime
+// does so, which has no such products of zero points that are floats, nor of 2 bits in blocks of
+// other sizes.
 static void allow_bytes(Lower *l, const Blocks *b, Tensor weights)
 {
-    if (node_int(l->n, "accuracy_level", 0) == 4)
+    const Tensor points = input(l, 3);
+    const bool rounds = (!points.buffer || points.dtype == DT_U8) &&
+                        (b->bits != 2 || (b->size >= 32 && b->size <= 128));
+    if (rounds && node_int(l->n, "accuracy_level", 0) == 4)
         buffer_at(l->module, weights.buffer)->coarse = b->size;
 }
 

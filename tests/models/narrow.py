@@ -82,7 +82,7 @@ class Net(programs.Network):
         inputs = [x, self.weight(packed), self.weight(s), points, "", "" if bias is None else self.weight(bias)]
         level = int(self.one_of(0, 4))
         attributes = dict(N=n, K=k, bits=bits, block_size=block, accuracy_level=level)
-        coarse = block if level == 4 else 0
+        coarse = block if level == 4 and kind != 2 and (bits != 2 or 32 <= block <= 128) else 0
         if self.random.integers(4) == 0 and kind != 2:
             self.half_bits(inputs, a, q, zero, s, bias, coarse, attributes)
             return
