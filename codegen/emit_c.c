@@ -470,6 +470,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_extremes.h";
     if (p->half_rows)
         parts[n++] = "cameo_half_rows.h";
+    if (p->half_heads)
+        parts[n++] = "cameo_half_heads.h";
     if (p->look_ups)
         parts[n++] = "cameo_look_up.h";
     if (p->away)

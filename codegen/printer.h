@@ -52,6 +52,7 @@ struct Printer {
     bool silus;              // or runtime/cameo_silu.h
     bool planes;             // or runtime/cameo_pixel_planes.h
     bool half_rows;          // or runtime/cameo_half_rows.h
+    bool half_heads;         // or runtime/cameo_half_heads.h
     bool look_ups;           // or runtime/cameo_look_up.h
     bool powers;             // or runtime/cameo_powers.h
     bool shorts;             // or runtime/cameo_short.h

@@ -384,7 +384,7 @@ static bool is_between(const Find *f, BufferId b, uint32_t reads)
 }
 
 // second: the last product, which changes.
-static Heads *find_heads(Find *f, const Kernel *scores, const Kernel *parts, const Kernel *last,
+static Heads *find_heads(Find *f, Kernel *scores, const Kernel *parts, const Kernel *last,
                          Override *second)
 {
     Polys *polys = f->mod->polys;
@@ -519,6 +519,21 @@ static void find_in(Find *f, Step **at)
     }
 }
 
+// Factors that are only what 16 bits are widened to, for one product of heads, are read where these
+// lie.
+static void read_halves(const Find *f, Step **list)
+{
+    for (Step *s = *list; s; s = s->next) {
+        const Heads *h = s->kernel && s->kernel->override ? s->kernel->override->heads : NULL;
+        read_halves(f, &s->body);
+        read_halves(f, &s->other);
+        if (h && is_between(f, h->scores->override->b->buffer, 1))
+            heads_read_half(f->p, list, s, h->scores, true);
+        if (h && is_between(f, s->kernel->override->b->buffer, 1))
+            heads_read_half(f->p, list, s, s->kernel, false);
+    }
+}
+
 void heads_find(Module *mod, Printer *p)
 {
     Find f = {mod, p, NEWS(p->arena, uint32_t, mod->buffers.len),
@@ -527,6 +542,7 @@ void heads_find(Module *mod, Printer *p)
     for (uint32_t i = 0; i < mod->outputs.len; i++)
         f.reads[mod->outputs.at[i]]++;
     find_in(&f, &mod->steps);
+    read_halves(&f, &mod->steps);
 }
 
 // ---- uses --------------------------------------------------------------------------------------
@@ -581,16 +597,25 @@ static const char *from_row(Printer *p, const char *start, const Heads *h, Index
     return str_printf(p->arena, "%s + i%u * %s", start, h->first, print_index(p, by)).at;
 }
 
+static const char *band_of(Printer *p, const Heads *h)
+{
+    return str_printf(p->arena, "b%u", h->band).at;
+}
+
 // `rows` of a, which begin at `a` and lie `am` apart, times b.
 static void print_scores(Printer *p, const Heads *h, const char *rows, const char *a, Index am,
                          Index columns)
 {
     const Override *o = h->scores->override;
-    print_line(p, "cameo_gemm_first(%s, %s, %s, %s, %s, %s, %s, %s, %s, b%u, %s);", rows,
-               print_index_bare(p, columns), print_index_bare(p, print_extent(p, o->k)), a,
-               print_index_bare(p, am), print_index_bare(p, o->ak),
-               gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
-               print_index_bare(p, o->bn), h->band, print_index_bare(p, o->columns));
+    const HeadsProduct x = {.rows = rows,
+                            .columns = columns,
+                            .depth = print_extent(p, o->k),
+                            .a = a,
+                            .am = am,
+                            .ak = o->ak,
+                            .y = band_of(p, h),
+                            .ym = o->columns};
+    heads_print_product(p, o, true, &x);
 }
 
 // What is done to a row, in a loop that the line before has opened.
@@ -617,11 +642,15 @@ static void print_row(Printer *p, const Heads *h)
 static void print_last(Printer *p, const Override *o, const char *rows, const char *y, Index ym,
                        Index columns)
 {
-    print_line(p, "cameo_gemm_first(%s, %s, %s, b%u, %s, 1, %s, %s, %s, %s, %s);", rows,
-               print_index_bare(p, o->columns), print_index_bare(p, columns), o->heads->band,
-               print_index_bare(p, print_extent(p, o->k)),
-               gemm_start(p, o->b->buffer, o->b->at), print_index_bare(p, o->bk),
-               print_index_bare(p, o->bn), y, print_index_bare(p, ym));
+    const HeadsProduct x = {.rows = rows,
+                            .columns = o->columns,
+                            .depth = columns,
+                            .a = band_of(p, o->heads),
+                            .am = print_extent(p, o->k),
+                            .ak = poly_const(p->mod->polys, 1),
+                            .y = y,
+                            .ym = ym};
+    heads_print_product(p, o, false, &x);
 }
 
 // All bands of a head.

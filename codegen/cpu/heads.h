@@ -17,7 +17,7 @@ typedef struct HeadsLoop {
 
 // Of the kernel of the last product.
 struct Heads {
-    const Kernel *scores;   // the first product
+    Kernel *scores;         // the first product
     const Kernel *parts;    // rows of it, raised and divided by their sum
     BufferId band;          // of a thread: rows of scores, then of parts
     LoopId first, row;      // of the band; of parts
@@ -32,12 +32,31 @@ struct Heads {
     HeadsLoop around[HEADS_BEFORE * HEADS_DIMS]; // of the kernels before
 };
 
-// Sets h->shown and h->seen where rows have masks of their own (heads_masked.c).
+// One of the two products as text: rows times columns over `depth`.
+typedef struct HeadsProduct {
+    const char *rows;
+    Index columns, depth;
+    const char *a;
+    Index am, ak;
+    const char *y;
+    Index ym;
+} HeadsProduct;
+
+// ---- heads_half.c
+// The factor b of a product, the one of scores or the other, is read as 16 bits where a kernel
+// before `end` in the list does nothing but widen them; that kernel goes.
+void heads_read_half(Printer *p, Step **list, const Step *end, Kernel *k, bool scores);
+// The call that makes y of the product.
+void heads_print_product(Printer *p, const Override *o, bool scores, const HeadsProduct *x);
+
+// ---- heads_masked.c
+// Sets h->shown and h->seen where rows have masks of their own.
 void heads_find_mask(Module *mod, Heads *h, Index columns);
 // Prints how many columns the rows i(first) .. high see: a variable of that number, i(seen).
 void heads_print_seen(Printer *p, const Heads *h);
 // Loops over columns of a row end with those, until it is off again.
 void heads_limit(Printer *p, const Heads *h, bool on);
+// ---- heads.c
 // Joins such kernels, and takes the steps of the first two from the module.
 void heads_find(Module *mod, Printer *p);
 // What the kernels before the last one use, and what lies between them no more.
