@@ -236,10 +236,7 @@ static Tensor lower_probabilities(Lower *l, const Attention *a)
     Tensor s = a->scores, p = temp(l, "probabilities", a->t, 4, s.dims);
     Index o[MAX_RANK] = {0}, at[4] = {0};
     DType precision = node_dtype(l->n, "softmax_precision", a->t);
-    int64_t n;
-    bool short_row =
-        precision == DT_BF16 && poly_is_const(s.dims[3], &n) && n <= 256; // as in Softmax
-    DType sum_type = short_row ? DT_BF16 : accumulator(precision);
+    DType sum_type = softmax_sum(precision, s.dims[3]);
     kernel(l, "attention_softmax");
     par_all(l, p, o);
     for (int i = 0; i < 3; i++)

@@ -72,6 +72,15 @@ DType accumulator(DType t)
     return dtype_is_small_float(t) ? DT_F32 : t;
 }
 
+// Short rows of bfloat16 round at each addition, as the reference evaluator's do. Of more terms the
+// result is another one for each order, and from 256 on whole terms are lost.
+DType softmax_sum(DType t, Index terms)
+{
+    enum { SHORT = 32 };
+    int64_t n;
+    return t == DT_BF16 && poly_is_const(terms, &n) && n <= SHORT ? DT_BF16 : accumulator(t);
+}
+
 static uint32_t axis_or_none(int64_t axis, uint32_t rank)
 {
     axis += axis < 0 ? rank : 0;

@@ -12,6 +12,8 @@ void lower_variadic(Lower *l);
 // As lower_binary, for operators whose result is bool.
 // The type that sums and means of t are taken in: float32 for narrower floats, else t.
 DType accumulator(DType t);
+// The type in which a Softmax of t adds up so many terms.
+DType softmax_sum(DType t, Index terms);
 // Reads the whole of a small integer attribute or input as axes of `rank`, normalised; false if
 // unknown.
 bool axes_of(Lower *l, uint32_t i, const char *attr, uint32_t rank, uint32_t *axes, uint32_t *n);

@@ -29,15 +29,11 @@ static void lower_softmax(Lower *l)
     par_all(l, y, o);
     uint32_t n = lines(l, x, o, at, vars);
     lines(l, x, o, at2, vars2);
-    // Each step rounds to the tensor's type, as the standard's function body does. Sums are taken
-    // wide, but for short rows of bfloat16: those round at each addition, as the reference
-    // evaluator's do. Beyond 256 terms that would lose whole terms.
-    int64_t terms = 0;
-    Index extent = ix(l, 1);
+    // Each step rounds to the tensor's type, as the standard's function body does.
+    Index terms = ix(l, 1);
     for (uint32_t i = 0; i < n; i++)
-        extent = ix_mul(l, extent, loop_extent(l->polys, vars[i]->terms[0].atoms[0]->var));
-    bool short_row = x.dtype == DT_BF16 && poly_is_const(extent, &terms) && terms <= 256;
-    DType t = short_row ? DT_BF16 : accumulator(x.dtype);
+        terms = ix_mul(l, terms, loop_extent(l->polys, vars[i]->terms[0].atoms[0]->var));
+    const DType t = softmax_sum(x.dtype, terms);
     const Expr *m = reduce(l, R_MAX, n, vars, NULL, load(l, x, at));
     const Expr *e = exp_(l, sub(l, load(l, x, at2), m));
     const Expr *s = cast(l, y.dtype, reduce_add(l, n, vars2, NULL, cast(l, t, e)));
