@@ -248,6 +248,30 @@ typedef struct cameo_conv_ask {
     int64_t along;
 } cameo_conv_ask;
 
+/* What tiles from rows m and panel i on read and write: the panels that follow, or, down, the rows.
+ */
+typedef struct cameo_conv_strip_at {
+    const cameo_conv_panel *p;
+    const cameo_finish *finish;
+    int64_t step, next, row;
+    float *y;
+} cameo_conv_strip_at;
+
+static inline __attribute__((unused)) cameo_conv_strip_at
+cameo_conv_strip_begin(const cameo_conv_block *b, int64_t m, int i, int64_t tiles, int down,
+                       cameo_finish *finish)
+{
+    const cameo_conv_panel *p = &b->panels[i];
+    return (cameo_conv_strip_at){
+        .p = p,
+        .finish = cameo_conv_finish(b, m, p->n, finish),
+        .step = p->at == b->packed ? CAMEO_LANES * CAMEO_VECTORS : b->apart,
+        .next = tiles > 1 && !down ? p[1].b - p->b : 0,
+        .row = down ? 1 + m % CAMEO_TILE_ROWS : 0,
+        .y = b->y + m * b->row + p->n,
+    };
+}
+
 /* So many tiles, from rows m and panel i on: of the panels that follow, or, down, of the rows. The
  * first `taken` panels take one of the few columns each. */
 static inline __attribute__((unused)) void cameo_conv_strip(const cameo_conv_block *b, int64_t m,
@@ -256,26 +280,26 @@ static inline __attribute__((unused)) void cameo_conv_strip(const cameo_conv_blo
                                                             cameo_conv_ask ask)
 {
 #ifdef CAMEO_STRIP
-    const cameo_conv_panel *p = &b->panels[i];
     cameo_finish finish;
-    const cameo_finish *f = cameo_conv_finish(b, m, p->n, &finish);
-    const int64_t step = p->at == b->packed ? CAMEO_LANES * CAMEO_VECTORS : b->apart;
-    const int64_t next = tiles > 1 && !down ? p[1].b - p->b : 0;
-    const int64_t row = down ? 1 + m % CAMEO_TILE_ROWS : 0;
-    float *y = b->y + m * b->row + p->n;
 #ifdef CAMEO_STRIP_COLUMN
     if (i < taken) {
         const cameo_conv_panel *last = &b->panels[b->count - 1];
         const int64_t some = down || tiles < taken - i ? tiles : taken - i;
-        CAMEO_STRIP_COLUMN(b->nk, a, p->b + p->at[0], step, next, some, row, ask.at, ask.along,
-                           last->b + i, last->at, last->n + i - p->n, y, b->row, b->k0 > 0, f);
-        if (some < tiles)
-            cameo_conv_strip(b, m, i + (int)some, tiles - some, 0, 0, a, (cameo_conv_ask){a, 0});
-        return;
+        const cameo_conv_strip_at s = cameo_conv_strip_begin(b, m, i, tiles, down, &finish);
+        CAMEO_STRIP_COLUMN(b->nk, a, s.p->b + s.p->at[0], s.step, s.next, some, s.row, ask.at,
+                           ask.along, last->b + i, last->at, last->n + i - s.p->n, s.y, b->row,
+                           b->k0 > 0, s.finish);
+        if (some == tiles)
+            return;
+        i += (int)some;
+        tiles -= some;
+        down = 0;
+        ask = (cameo_conv_ask){a, 0};
     }
 #endif
-    CAMEO_STRIP(b->nk, a, p->b + p->at[0], step, next, tiles, row, ask.at, ask.along, y, b->row,
-                b->k0 > 0, f);
+    const cameo_conv_strip_at s = cameo_conv_strip_begin(b, m, i, tiles, down, &finish);
+    CAMEO_STRIP(b->nk, a, s.p->b + s.p->at[0], s.step, s.next, tiles, s.row, ask.at, ask.along, s.y,
+                b->row, b->k0 > 0, s.finish);
 #else
     (void)b, (void)m, (void)i, (void)tiles, (void)down, (void)a, (void)ask;
 #endif

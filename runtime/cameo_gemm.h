@@ -270,9 +270,10 @@ static inline __attribute__((unused)) void cameo_gemm_row(int64_t n, int64_t k,
             c[j] += sum;
         }
     }
-    for (; x < k; x++, b += bk)
+    a += x * ak; /* gcc 12 warns of an index of a loop that might have 2^62 turns */
+    for (; x < k; x++, a += ak, b += bk)
         for (int64_t j = 0; j < n; j++)
-            c[j] += a[x * ak] * b[j];
+            c[j] += *a * b[j];
 }
 
 /* C = A * B, or C += A * B where more. am, ak, bk, bn, ldc: strides in elements. Few rows are not

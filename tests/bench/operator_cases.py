@@ -49,9 +49,9 @@ def flags(*shape):
 
 
 class Case:
-    def __init__(self, what, op, *operands, outputs=1, opset=OPSET, domain="", **attributes):
+    def __init__(self, what, op, *operands, outputs=1, version=OPSET, domain="", **attributes):
         self.what, self.op, self.operands, self.outputs = what, op, operands, outputs
-        self.opset, self.domain, self.attributes = opset, domain, attributes
+        self.opset, self.domain, self.attributes = version, domain, attributes
 
     def model(self):
         """The model of one node, and what to feed it."""
@@ -206,7 +206,7 @@ def normalizations():
     yield Case("classes", "Hardmax", normal(200, 1000), axis=-1)
     yield Case("tokens", "LayerNormalization", tokens, normal(768), normal(768), axis=-1)
     yield Case("narrow", "LayerNormalization", normal(1, 3136, 96), normal(96), normal(96), axis=-1)
-    yield Case("tokens", "RMSNormalization", tokens, normal(768), axis=-1, opset=23)
+    yield Case("tokens", "RMSNormalization", tokens, normal(768), axis=-1, version=23)
     yield Case("image", "BatchNormalization", image, normal(c), normal(c), normal(c), positive(c))
     yield Case("image", "InstanceNormalization", image, normal(c), normal(c))
     yield Case("image", "GroupNormalization", image, normal(c), normal(c), num_groups=8)
@@ -235,10 +235,10 @@ def windows():
     yield Case("7x7", "GlobalAveragePool", normal(1, 2048, 7, 7))
     yield Case("image", "GlobalMaxPool", image)
     yield Case("boxes", "RoiAlign", normal(1, 32, 50, 50), between(0, 40, 20, 4).cumsum(-1).astype(np.float32),
-               np.zeros(20, np.int64), output_height=7, output_width=7, sampling_ratio=2, opset=16)
+               np.zeros(20, np.int64), output_height=7, output_width=7, sampling_ratio=2, version=16)
     yield Case("boxes", "MaxRoiPool", normal(1, 32, 50, 50),
                np.concatenate([np.zeros((20, 1)), np.tile([[2, 3, 30, 40]], (20, 1))], 1).astype(np.float32),
-               pooled_shape=[7, 7], opset=21)
+               pooled_shape=[7, 7], version=21)
     x, two = normal(1, 32, 64, 64), K(np.array([1, 1, 2, 2], np.float32))
     for mode in "nearest linear cubic".split():
         yield Case(f"{mode}, twice", "Resize", x, None, two, mode=mode)
@@ -257,7 +257,7 @@ def windows():
     yield Case("3x3", "DeformConv", normal(1, 64, 28, 28), K(normal(64, 64, 3, 3)), offsets, K(normal(64)), mask, pads=[1] * 4)
     corners = between(0, 30, 100, 2)
     yield Case("many channels", "RoiAlign", normal(1, 256, 50, 50), np.concatenate([corners, corners + 15], 1),
-               np.zeros(100, np.int64), output_height=7, output_width=7, sampling_ratio=2, opset=16)
+               np.zeros(100, np.int64), output_height=7, output_width=7, sampling_ratio=2, version=16)
     yield Case("image", "AffineGrid", normal(1, 2, 3), ints(1, 3, 224, 224))
     yield Case("3x3", "Col2Im", normal(1, 16 * 9, 62 * 62), ints(64, 64), ints(3, 3))
 
@@ -377,8 +377,8 @@ def transformers():
     yield Case("tokens", "FastGelu", normal(1, 128, 3072), normal(3072), **ms)
     yield Case("image", "QuickGelu", normal(*IMAGE), **ms)
     x, angles = normal(1, 128, 768), normal(128, 32)
-    yield Case("heads", "RotaryEmbedding", x, np.arange(128, dtype=np.int64)[None], np.cos(angles), np.sin(angles),
-               num_heads=12, opset=23)
+    yield Case("heads", "RotaryEmbedding", x, np.cos(angles), np.sin(angles), np.arange(128, dtype=np.int64)[None],
+               num_heads=12, version=23)
     yield Case("window 400", "STFT", normal(1, 16000, 1), K(np.int64(160)), K(np.hanning(400).astype(np.float32)),
                K(np.int64(400)))
     yield Case("length 512", "DFT", normal(64, 512, 1), None, K(np.int64(1)))
@@ -458,7 +458,7 @@ def of_model(folder, least=20000):
         shapes = " ".join("x".join(map(str, v.shape)) or "scalar" for v in inputs if v is not None and v.size > 16)
         form = (n.op_type, tuple(v.ndim for v in inputs if v is not None), str(outputs[0].dtype),
                 tuple(sorted((k, str(v)) for k, v in attributes.items())))
-        case = Case(f"{folder.name}, {shapes}", n.op_type, *operands, outputs=len(outputs), opset=opset, domain=n.domain,
+        case = Case(f"{folder.name}, {shapes}", n.op_type, *operands, outputs=len(outputs), version=opset, domain=n.domain,
                     **attributes)
         if form not in best or best[form][0] < work:
             best[form] = work, case
