@@ -7,6 +7,8 @@
 //
 // always of the whole set, in order of the symbols' ids: broadcasting again gives the dim of the
 // joined sets, whose size is linear in them, and the same dim where nothing joins.
+//
+// A dim that is never 1, as what is twice as long as something, is what it gives with any other.
 
 #include "ir/infer.h"
 
@@ -80,8 +82,19 @@ static bool is_multiple(Index a, Index factor)
     return all;
 }
 
+bool dim_is_never_one(Polys *p, Index a)
+{
+    int64_t common = 0;
+    for (uint32_t i = 0; i < a->nterms; i++)
+        common = greatest_divisor(common, a->terms[i].coeff);
+    return (common != 1 && common != -1) || poly_nonnegative(p, poly_add_const(p, a, -2));
+}
+
 static Index joined(Polys *p, const Parts *s)
 {
+    for (uint32_t i = 0; i < s->n; i++)
+        if (dim_is_never_one(p, s->at[i]))
+            return s->at[i];
     Index most = s->at[0], least = empty_with(s->at[0]);
     for (uint32_t i = 1; i < s->n; i++) {
         most = poly_max(p, most, s->at[i]);
@@ -151,7 +164,9 @@ Index infer_broadcast_dim(Infer *s, Index a, Index b)
     if (!p && !q)
         parts_of_both(s->polys, a, b, &more);
     if (more) // else b is one of those that give a, which were compared then
-        infer_note(s, a, b, FIT_BROADCAST);
+        infer_note(s, a, b,
+                   dim_is_never_one(s->polys, a) && dim_is_never_one(s->polys, b) ? FIT_SAME
+                                                                                   : FIT_BROADCAST);
     return dims_broadcast(s->polys, a, b);
 }
 

@@ -451,7 +451,7 @@ static void divide(Polys *p, Index a, Index b, Index *q, Index *r)
     }
 }
 
-static int64_t gcd(int64_t a, int64_t b)
+int64_t greatest_divisor(int64_t a, int64_t b)
 {
     a = a < 0 ? -a : a;
     while (b) {
@@ -475,7 +475,7 @@ static Index reduce_common(Polys *p, Index r, Index b)
         if (r->terms[i].natoms == 0)
             c = r->terms[i].coeff;
         else
-            g = gcd(r->terms[i].coeff, g);
+            g = greatest_divisor(r->terms[i].coeff, g);
     }
     if (g <= 1)
         return NULL;

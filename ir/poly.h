@@ -108,6 +108,8 @@ bool poly_reads_data(Index a);
 bool poly_has_loop(Index a, LoopId v);
 // a / b rounded down, as poly_floordiv means it; 0 where b is 0.
 int64_t floor_divide(int64_t a, int64_t b);
+// Of both, up to its sign; b where a is 0.
+int64_t greatest_divisor(int64_t a, int64_t b);
 // The value of a; `value` gives that of DIM, LOOP and EXPR atoms. Division by 0 gives 0.
 int64_t poly_eval(Index a, int64_t (*value)(void *context, const Atom *atom), void *context);
 
