@@ -166,7 +166,7 @@ Index infer_broadcast_dim(Infer *s, Index a, Index b)
     if (more) // else b is one of those that give a, which were compared then
         infer_note(s, a, b,
                    dim_is_never_one(s->polys, a) && dim_is_never_one(s->polys, b) ? FIT_SAME
-                                                                                   : FIT_BROADCAST);
+                                                                                  : FIT_BROADCAST);
     return dims_broadcast(s->polys, a, b);
 }
 

@@ -4,7 +4,7 @@
 // 1. n is the variable along which y's elements are neighbours; it must be in one factor only,
 //    which is called b. m is an inner variable of the other factor. k is the longest summed one.
 //    Where rows go on in the next element of another variable, as those of a batch do, and b is a
-//    weight, they are rows of one product.
+//    weight, they are rows of one product; where they do not, those of the longer one are.
 // 2. All other variables become loops around the product; further summed ones add to it.
 // 3. What stands around the sum is applied to y in place by the kernel's own loops.
 
@@ -225,6 +225,22 @@ static void choose_outer_m(Match *m)
     }
 }
 
+// Rows that are a batch's, each of a place in all its sequences, as where what is multiplied lies
+// turned: the places of a sequence are the rows then, if b is a weight, which all read.
+static void turn_rows(Match *m)
+{
+    if (m->apart || !m->o.m || m->o.outer_m ||
+        buffer_at(m->mod, m->o.b->buffer)->kind != BUF_WEIGHT)
+        return;
+    for (uint32_t i = m->nloops; i > 0; i--) {
+        LoopId v = m->loops[i - 1]->var;
+        if (!override_owns(&m->o, v) && !is_zero(factor(m, m->la, v)) &&
+            is_zero(factor(m, m->lb, v)) &&
+            gemm_rows_likely(m->mod, v) > gemm_rows_likely(m->mod, m->o.m))
+            m->o.m = v;
+    }
+}
+
 static void choose_k(Match *m)
 {
     int64_t best = -1;
@@ -272,8 +288,7 @@ static Index single_to_zero(void *context, const Atom *a)
 {
     const Match *m = context;
     for (uint32_t k = 0; a->kind == ATOM_LOOP && k < m->reduce->rank; k++)
-        if (m->reduce->vars[k] == a->var &&
-            poly_equals(loop_extent(m->mod->polys, a->var), 1))
+        if (m->reduce->vars[k] == a->var && poly_equals(loop_extent(m->mod->polys, a->var), 1))
             return poly_const(m->mod->polys, 0);
     return NULL;
 }
@@ -294,6 +309,7 @@ static bool choose_roles(Match *m)
     choose_m(m);
     choose_outer_n(m);
     choose_outer_m(m);
+    turn_rows(m);
     choose_k(m);
     if (!o->k)
         return false;
@@ -486,7 +502,7 @@ static bool choose_packing(Match *m, const ConvChoice *how, Str *error)
     m->o.split = !how->exact && !how->unsplit && m->o.a->dtype == DT_F32 &&
                  m->o.b->dtype == DT_F32 && split_fits(m->mod->polys, &m->o, how->cpu);
     m->o.narrow = halves_dtype(m->o.b->dtype) ? narrow_pack_halves(m->p, &m->o, error)
-                                         : narrow_pack(m->p, &m->o, how->exact);
+                                              : narrow_pack(m->p, &m->o, how->exact);
     if (m->o.narrow || halves_dtype(m->o.b->dtype)) {
         m->o.split = false;
         return m->o.narrow || !error->len;

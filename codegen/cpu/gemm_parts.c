@@ -13,7 +13,20 @@
 #include "codegen/parts.h"
 
 enum { TALL = 512, WIDE = 1024, CHUNK = 128, FEW = 4 }; // CAMEO_GEMM_TALL, _WIDE, _M
+enum { OPEN_ROWS = 512, BATCH_ROWS = 8 };
 enum { MACS = 10, BYTES = 2 }; // multiplications and additions, and bytes read, in 1e-10 s
+
+int64_t gemm_rows_likely(const Module *mod, LoopId v)
+{
+    Index extent = loop_extent(mod->polys, v);
+    int64_t n = OPEN_ROWS;
+    poly_is_const(extent, &n);
+    for (uint32_t i = 0; i < mod->inputs.len && !poly_is_const(extent, NULL); i++) {
+        const Buffer *x = buffer_at(mod, mod->inputs.at[i]);
+        n = x->rank > 1 && x->dims[0] == extent ? BATCH_ROWS : n;
+    }
+    return n;
+}
 
 BufferId gemm_block(Module *mod, const Override *o)
 {
