@@ -13,6 +13,7 @@
 
 enum {
     OPEN = 28,
+    OPEN_IMAGE = 256,
     OPEN_LINE = 512,
     GAP = 16,
     MOST = 6,  // numbers in a line
@@ -95,12 +96,27 @@ static ConvWork stepped_work(int64_t rows, int64_t channels, const int64_t size[
                       STEPPED * k * depth * 4};
 }
 
+static int64_t of_image(void *context, const Atom *a)
+{
+    (void)context;
+    return a->kind == ATOM_DIM ? OPEN_IMAGE : OPEN;
+}
+
+// A plane's size, as it is or as it comes of an image: behind several steps of two it is small,
+// and has as many channels as make the weights of tiles longer in coming than the direct form is.
+static void likely_size(const Conv *c, int64_t size[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (!poly_is_const(c->out[i], &size[i])) {
+            const int64_t n = poly_eval(c->out[i], of_image, NULL);
+            size[i] = n < 1 ? 1 : n;
+        }
+}
+
 static double cost_of(const Conv *c, const Processor *t, int64_t tile)
 {
     int64_t size[2], rows, channels;
-    for (int i = 0; i < 2; i++)
-        if (!poly_is_const(c->out[i], &size[i]))
-            size[i] = OPEN;
+    likely_size(c, size);
     poly_is_const(c->rows, &rows);
     poly_is_const(c->channels, &channels);
     const ConvWork w = tile && winograd_steps(c)
@@ -187,9 +203,7 @@ static bool allows_sizes(const Conv *c)
 static double stepped_tiles(const Conv *c)
 {
     int64_t size[2];
-    for (int i = 0; i < 2; i++)
-        if (!poly_is_const(c->out[i], &size[i]))
-            size[i] = OPEN;
+    likely_size(c, size);
     return ceil((double)size[0] / 2) * ceil((double)size[1] / 2);
 }
 
