@@ -413,7 +413,7 @@ static void print_step(StepPrinter *s, const Step *step)
         print_loop(s, step);
         return;
     case STEP_DIM:
-        if (access_bits(&s->all.dims, step->dim))
+        if (access_bits(&s->all.dims, step->dim) && s->plan->data_dim[step->dim])
             print_line(p, "d%u = %s;", step->dim, print_index_bare(p, step->value));
         return;
     case STEP_CALL:
@@ -608,6 +608,12 @@ void emit_bind(Printer *p, const Plan *plan)
                 }
             }
         }
+    for (const Step *s = mod->steps; s && s->kind == STEP_DIM && !plan->data_dim[s->dim];
+         s = s->next) {
+        print_line(p, "const int64_t d%u = c->dims[%u] = %s;", s->dim, s->dim,
+                   print_index_bare(p, s->value));
+        print_line(p, "(void)d%u;", s->dim);
+    }
     if (!plan->fixed && plan->planned.len)
         print_sizes(p, plan);
     print_line(p, "(void)c;");

@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+enum { MANY = 2 }; // steps that define a dim, or more of them
+
 // At time `at` x is read where y is written.
 typedef struct Over {
     BufferId y, x;
@@ -75,7 +77,7 @@ static void walk_steps(Lives *l, const Step *s)
         }
         touch_exprs(l, s);
         if (s->kind == STEP_DIM || s->kind == STEP_LOOP)
-            l->plan->data_dim[s->dim] = 1;
+            l->plan->data_dim[s->dim] += l->plan->data_dim[s->dim] < MANY;
         bool outermost = s->kind == STEP_LOOP && !l->in_loop;
         if (outermost) {
             l->in_loop = true;
@@ -184,6 +186,18 @@ static void place_buffers(Lives *l)
     }
 }
 
+// Dims that the first steps make of those of inputs, and no other step, are known as soon as these
+// are. What a loop carries is made again.
+static void mark_made_dims(Module *mod, Plan *p)
+{
+    for (const Step *s = mod->steps; s && s->kind == STEP_DIM; s = s->next) {
+        if (p->data_dim[s->dim] == MANY || poly_any(s->value, is_data_dim, p))
+            return;
+        p->data_dim[s->dim] = 0;
+        p->input_dim[s->dim] = 1;
+    }
+}
+
 static void mark_input_dims(Module *mod, Plan *p)
 {
     for (uint32_t i = 0; i < mod->inputs.len; i++) {
@@ -220,6 +234,7 @@ Plan *plan_module(Module *mod, int64_t patience, bool apart, Arena *a)
         if (buffer_at(mod, b)->in_place && l.first[b] >= 0)
             touch(&l, buffer_at(mod, b)->in_place, l.last[b]);
     mark_input_dims(mod, p);
+    mark_made_dims(mod, p);
     place_buffers(&l);
     p->lives = NEWS(a, cameo_life, p->planned.len + 1);
     p->offset = NEWS(a, int64_t, p->planned.len + 1);

@@ -17,8 +17,9 @@ typedef enum Place {
 typedef struct Plan {
     Place *place;       // by BufferId
     uint32_t *slot;     // by BufferId
-    uint8_t *data_dim;  // by DimId: steps define it (else inputs do)
-    uint8_t *input_dim; // by DimId: stands alone as a dim of an input
+    uint8_t *data_dim;  // by DimId: steps define it (else inputs do); 2: several of them
+    uint8_t *input_dim; // by DimId: stands alone as a dim of an input, or the first steps make it
+                        // of such ones
     VEC(BufferId) planned, blocks;
     cameo_life *lives;      // by slot; size where fixed
     int64_t *offset;        // by slot, where fixed

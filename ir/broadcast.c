@@ -84,7 +84,10 @@ static bool is_multiple(Index a, Index factor)
 
 bool dim_is_never_one(Polys *p, Index a)
 {
+    const Atom *name = only_atom(a);
+    Index means = name && name->kind == ATOM_DIM ? dim_means(p, name->var) : NULL;
     int64_t common = 0;
+    a = means ? means : a;
     for (uint32_t i = 0; i < a->nterms; i++)
         common = greatest_divisor(common, a->terms[i].coeff);
     return (common != 1 && common != -1) || poly_nonnegative(p, poly_add_const(p, a, -2));
@@ -109,6 +112,12 @@ static Index joined(Polys *p, const Parts *s)
 // the least) of some is whole in only one of the two chains.
 static Parts parts_of(Polys *p, Index a)
 {
+    const Atom *name = only_atom(a);
+    Index means = name && name->kind == ATOM_DIM ? dim_means(p, name->var) : NULL;
+    if (means) {
+        const Parts s = parts_of(p, means);
+        return s.n > 1 ? s : (Parts){{a}, 1, false};
+    }
     bool product = a->nterms == 1 && a->terms[0].natoms == 2 && a->terms[0].coeff == 1;
     for (uint32_t i = 0; product && i < 2; i++) {
         const Atom *chain = a->terms[0].atoms[i];

@@ -288,3 +288,20 @@ bool atom_is_not_of_inputs(void *model, const Atom *a)
     return a->kind == ATOM_DIM ? !dim_is_input(model, a->var)
                                : a->kind == ATOM_LOOP || a->kind == ATOM_EXPR;
 }
+
+void dim_note(Model *m, DimId d, bool is_input, GraphId g)
+{
+    while (m->dim_infos.len <= d)
+        vec_push(m->arena, &m->dim_infos, (DimInfo){0});
+    m->dim_infos.at[d] = (DimInfo){is_input, g};
+}
+
+Index size_in_short(Model *m, Index a)
+{
+    enum { SHORT = 24 };
+    if (poly_weight(a, SHORT) <= SHORT || poly_any(a, atom_is_not_of_inputs, m))
+        return a;
+    const DimId d = dim_named(m->polys, a, STR("size"));
+    dim_note(m, d, true, 0);
+    return poly_dim(m->polys, d);
+}

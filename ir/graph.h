@@ -480,6 +480,11 @@ static inline bool dim_is_input(const Model *m, DimId d)
 {
     return d < m->dim_infos.len && m->dim_infos.at[d].is_input;
 }
+// Keeps what is known of d.
+void dim_note(Model *m, DimId d, bool is_input, GraphId g);
+// a, or where it is made of inputs' dims and long in words the dim that is called so (dim_named):
+// sizes that are made of one another would be twice as long at each step.
+Index size_in_short(Model *m, Index a);
 // For poly_any, of a Model: is it anything but such a dim?
 bool atom_is_not_of_inputs(void *model, const Atom *a);
 

@@ -13,13 +13,6 @@ enum { MAX_CONTENT = 1024, MAX_TYPE_VARS = 32 };
 
 // ---- dims ---------------------------------------------------------------------------------------
 
-static void note_dim(Model *m, DimId d, bool is_input, GraphId g)
-{
-    while (m->dim_infos.len <= d)
-        vec_push(m->arena, &m->dim_infos, (DimInfo){0});
-    m->dim_infos.at[d] = (DimInfo){is_input, g};
-}
-
 static Index dim_keyed(Model *m, Map *map, Str key, Str name, bool is_input, GraphId g)
 {
     bool added;
@@ -28,7 +21,7 @@ static Index dim_keyed(Model *m, Map *map, Str key, Str name, bool is_input, Gra
     if (!slot) {
         slot = map_put(map, str_copy(m->arena, key), &added);
         *slot = dim_new(m->polys, name, 0);
-        note_dim(m, *slot, is_input, g);
+        dim_note(m, *slot, is_input, g);
     }
     return poly_dim(m->polys, *slot);
 }
@@ -231,7 +224,10 @@ void infer_shape(Infer *s, uint32_t o, uint32_t rank, const Index *dims)
                         poly_is_overflow(dims[i]) ? "overflows" : "is negative");
             return;
         }
-    set_dims(s->model, v, rank, dims);
+    Index kept[MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++)
+        kept[i] = size_in_short(s->model, dims[i]);
+    set_dims(s->model, v, rank, kept);
     v->why_shape = (Why){.kind = WHY_OPERAND, .node = s->node, .from = s->n->nin ? s->n->in[0] : 0};
 }
 

@@ -622,6 +622,18 @@ static void bind_output(Lower *l, ValueId id)
     vec_push(l->arena, &l->module->outputs, t.buffer);
 }
 
+// Before all that uses them, also before the checks of inputs.
+static void define_named(Lower *l)
+{
+    for (DimId d = 1; d <= dim_count(l->polys); d++)
+        if (dim_means(l->polys, d)) {
+            Step *s = lower_step(l, STEP_DIM);
+            s->dim = d;
+            s->value = dim_means(l->polys, d);
+        }
+    l->state->before = l->state->tail;
+}
+
 Module *lower_model(Model *m, Diags *diags)
 {
     Lower l = lower_begin(m, diags);
@@ -631,6 +643,7 @@ Module *lower_model(Model *m, Diags *diags)
         if (!value_at(m, v)->constant && value_is_usable(&l, v, true))
             bind_input(&l, v);
     }
+    define_named(&l);
     lower_graph(&l, m->main);
     for (uint32_t i = 0; i < g->outputs.len; i++)
         if (value_is_usable(&l, g->outputs.at[i].value, false))

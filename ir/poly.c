@@ -10,6 +10,7 @@
 typedef struct DimVar {
     Str name;
     int64_t least;
+    Index means; // NULL: nothing but itself
 } DimVar;
 
 struct Polys {
@@ -131,7 +132,7 @@ Index poly_const(Polys *p, int64_t v)
 
 DimId dim_new(Polys *p, Str name, int64_t least)
 {
-    vec_push(p->arena, &p->dims, ((DimVar){str_copy(p->arena, name), least}));
+    vec_push(p->arena, &p->dims, ((DimVar){str_copy(p->arena, name), least, NULL}));
     return p->dims.len - 1;
 }
 
@@ -143,6 +144,21 @@ Str dim_name(const Polys *p, DimId d)
 int64_t dim_least(const Polys *p, DimId d)
 {
     return p->dims.at[d].least;
+}
+
+DimId dim_named(Polys *p, Index a, Str name)
+{
+    for (DimId d = 1; d < p->dims.len; d++)
+        if (p->dims.at[d].means == a)
+            return d;
+    const DimId d = dim_new(p, name, poly_nonnegative(p, poly_add_const(p, a, -1)));
+    p->dims.at[d].means = a;
+    return d;
+}
+
+Index dim_means(const Polys *p, DimId d)
+{
+    return p->dims.at[d].means;
 }
 
 uint32_t dim_count(const Polys *p)
@@ -449,17 +465,6 @@ static void divide(Polys *p, Index a, Index b, Index *q, Index *r)
         *q = poly_add_const(p, *q, whole);
         *r = poly_add_const(p, poly_add_const(p, *r, -c), c % k < 0 ? c % k + k : c % k);
     }
-}
-
-int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    a = a < 0 ? -a : a;
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t < 0 ? -t : t;
-    }
-    return a;
 }
 
 // (g*x + c) div (g*k) -> (x + c div g) div k

@@ -56,6 +56,11 @@ Index poly_const(Polys *p, int64_t v);
 DimId dim_new(Polys *p, Str name, int64_t least);
 Str dim_name(const Polys *p, DimId d);
 int64_t dim_least(const Polys *p, DimId d);
+// The dim variable that stands for a, made the first time, after all dims in a: sizes made of sizes
+// stay short. The program defines it by a before all else. dim_means: what d stands for; NULL: it
+// is a variable.
+DimId dim_named(Polys *p, Index a, Str name);
+Index dim_means(const Polys *p, DimId d);
 uint32_t dim_count(const Polys *p); // ids are 1..dim_count
 Index poly_dim(Polys *p, DimId d);
 // A new loop variable with 0 <= v < extent.
@@ -100,6 +105,8 @@ void loop_define(Polys *p, LoopId v, Index extent);
 Index poly_map(Polys *p, Index a, Index (*map)(void *context, const Atom *atom), void *context);
 // Does any atom of a (operands of atoms included) satisfy the test?
 bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *context);
+// How many atoms its text has, at least most + 1 if there are more.
+uint32_t poly_weight(Index a, uint32_t most);
 // Does it vary with a loop variable, or with an expression of a kernel?
 bool poly_varies(Index a);
 // With an expression of a kernel: data or a rounding, at any depth?

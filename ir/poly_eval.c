@@ -11,6 +11,17 @@ int64_t floor_divide(int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    a = a < 0 ? -a : a;
+    while (b) {
+        int64_t t = a % b;
+        a = b;
+        b = t < 0 ? -t : t;
+    }
+    return a;
+}
+
 static int64_t eval_atom(const Atom *x, int64_t (*value)(void *, const Atom *), void *context)
 {
     if (x->kind == ATOM_DIM || x->kind == ATOM_LOOP || x->kind == ATOM_EXPR)
@@ -98,6 +109,21 @@ bool poly_any(Index a, bool (*test)(void *context, const Atom *atom), void *cont
                 return true;
         }
     return false;
+}
+
+uint32_t poly_weight(Index a, uint32_t most)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->nterms && n <= most; i++)
+        for (uint32_t k = 0; k < a->terms[i].natoms && n <= most; k++) {
+            const Atom *x = a->terms[i].atoms[k];
+            n++;
+            if (x->kind >= ATOM_FLOORDIV && x->kind <= ATOM_MAX && n <= most)
+                n += poly_weight(x->a, most - n);
+            if (x->kind >= ATOM_FLOORDIV && x->kind <= ATOM_MAX && n <= most)
+                n += poly_weight(x->b, most - n);
+        }
+    return n;
 }
 
 static bool is_variable(void *context, const Atom *a)
