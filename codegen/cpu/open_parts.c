@@ -15,23 +15,41 @@ enum { BORDERS = 8 };
 
 typedef struct OpenPart {
     Module *mod;
-    LoopId v;      // the loop that is cut; 0: one around it, of which only mod and div are told
-    int64_t size;  // of a typical dim
-    Index narrow;  // the last place of an operand of one element; NULL: there is none
-    Index at;      // where the second part begins; NULL: nowhere
-    bool settled;  // an atom took its form
-    bool worth;    // one of v did
-    bool fails;    // what is asked cannot be written, or a sum is made anew for each element
+    LoopId v;     // the loop that is cut; 0: one around it, of which only mod and div are told
+    int64_t size; // of a typical dim
+    Index narrow; // the last place of an operand of one element; NULL: there is none
+    Index at;     // where the second part begins; NULL: nowhere
+    bool settled; // an atom took its form
+    bool worth;   // one of v did
+    bool fails;   // what is asked cannot be written, or a sum is made anew for each element
     uint32_t nasked;
     const Expr *asked[MOST_ASKED]; // what the forms ask of dims
 } OpenPart;
+
+static bool is_dim(void *context, const Atom *a)
+{
+    return a->kind == ATOM_DIM && a->var == *(const DimId *)context;
+}
+
+// Has a buffer a size of it? What is none, as a pad read from data, is short.
+static bool is_size(const Module *mod, DimId d)
+{
+    for (BufferId b = 1; b < mod->buffers.len; b++)
+        for (uint32_t i = 0; i < buffer_at(mod, b)->rank; i++)
+            if (poly_any(buffer_at(mod, b)->dims[i], is_dim, &d))
+                return true;
+    return false;
+}
 
 // One size for all, as dims that broadcast have.
 static int64_t typical_atom(void *context, const Atom *a)
 {
     const OpenPart *x = context;
-    const int64_t least = a->kind == ATOM_DIM ? dim_least(x->mod->polys, a->var) : 0;
-    return a->kind != ATOM_DIM ? 0 : least < x->size ? x->size : least;
+    if (a->kind != ATOM_DIM)
+        return 0;
+    const int64_t least = dim_least(x->mod->polys, a->var);
+    const int64_t size = is_size(x->mod, a->var) ? x->size : 1;
+    return least < size ? size : least;
 }
 
 static int64_t typical(const OpenPart *x, Index i)
@@ -160,10 +178,10 @@ static Index settle_quotient(OpenPart *x, const Atom *a)
         ask_quotient(x, &l, a->b, q, true);
         x->worth |= x->v != 0;
     } else { // the greater of a line and its mirror image, as a distance is
-        const Atom *max = a->a->nterms == 1 && a->a->terms[0].natoms == 1 &&
-                                  a->a->terms[0].coeff == 1
-                              ? a->a->terms[0].atoms[0]
-                              : NULL;
+        const Atom *max =
+            a->a->nterms == 1 && a->a->terms[0].natoms == 1 && a->a->terms[0].coeff == 1
+                ? a->a->terms[0].atoms[0]
+                : NULL;
         if (!max || max->kind != ATOM_MAX || !line_of(x, max->a, &l) ||
             !line_of(x, max->b, &second) || !poly_nonnegative(p, poly_add(p, max->a, max->b)))
             return NULL;
@@ -175,8 +193,7 @@ static Index settle_quotient(OpenPart *x, const Atom *a)
         ask_quotient(x, &l, a->b, 0, false);
         ask_quotient(x, &second, a->b, 0, false);
     }
-    return a->kind == ATOM_FLOORDIV ? poly_const(p, q)
-                                    : poly_sub(p, a->a, poly_scale(p, a->b, q));
+    return a->kind == ATOM_FLOORDIV ? poly_const(p, q) : poly_sub(p, a->a, poly_scale(p, a->b, q));
 }
 
 // The place of an operand that has one element or all: the one that is none of v and the last.
@@ -257,8 +274,7 @@ static bool find_cut(void *context, const Atom *a)
                line_of(x, a->a, &l)) {
         const int64_t n = typical(x, a->b);
         if (n >= LEAST && (l.k < 0 ? -l.k : l.k) <= WRAPS * n / extent)
-            at = crossing(x, &l,
-                          poly_scale(p, a->b, floor_divide(typical(x, l.c), n) + (l.k > 0)));
+            at = crossing(x, &l, poly_scale(p, a->b, floor_divide(typical(x, l.c), n) + (l.k > 0)));
     }
     if (at && typical(x, at) > 0 && typical(x, at) < extent)
         x->at = at;

@@ -188,12 +188,51 @@ static Index outside(Lower *l, Str mode, Index i, Index n, Index before, Index a
     return ix_min(l, distance, ix_sub(l, period, distance));
 }
 
+static void pad_kernel(Lower *l, Str mode, const Pads *p)
+{
+    Tensor x = input(l, 0), y = output(l, 0);
+    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
+    const Expr *where = NULL;
+    bool fixed = str_is(mode, "constant");
+    kernel(l, "pad");
+    for (uint32_t i = 0; i < y.rank; i++) { // in words of x, so that the cuts of parts.c are seen
+        Index n = ix_add(l, x.dims[i], ix_add(l, p->before[i], p->after[i]));
+        n = poly_varies(n) ? y.dims[i] : n;
+        o[i] = poly_equals(n, 1) ? ix(l, 0) : par(l, n);
+        at[i] = ix_sub(l, o[i], p->before[i]);
+        if (fixed)
+            where = both(l, where, inside(l, at[i], x.dims[i]));
+        else if (!poly_equals(p->before[i], 0) || !poly_equals(p->after[i], 0))
+            at[i] = outside(l, mode, at[i], x.dims[i], p->before[i], p->after[i]);
+    }
+    const Expr *e = load(l, x, at);
+    store(l, y, o, where ? select_(l, where, e, pad_value(l, y.dtype)) : e);
+    kernel_end(l);
+}
+
+// A pad that is read from data as it mostly is: none of a batch and its channels, which may be 1
+// and have no mirror image then, else a dim.
+static Index usual_pad(Lower *l, Index pad, bool none, const Expr **where)
+{
+    const Expr *zero = int_(l, DT_I64, 0),
+               *e = poly_varies(pad) ? expr_index(l->module, pad) : NULL;
+    if (!e)
+        return pad;
+    *where = both(l, *where, le(l, zero, e));
+    if (none) {
+        *where = both(l, *where, le(l, e, zero));
+        return ix(l, 0);
+    }
+    Index dim = poly_dim(l->polys, dim_new(l->polys, STR("pad"), 0));
+    define_dim(l, dim, ix_max(l, pad, ix(l, 0)));
+    return dim;
+}
+
 static void lower_pad(Lower *l)
 {
     Tensor x = input(l, 0), y = output(l, 0);
     Infer s = {.model = l->model, .polys = l->polys, .arena = l->arena, .node = l->node, .n = l->n};
     Pads p;
-    Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0};
     Str mode = node_str(l->n, "mode", "constant");
     bool fixed = str_is(mode, "constant");
     const Expr *where = NULL;
@@ -205,18 +244,20 @@ static void lower_pad(Lower *l)
         return;
     for (uint32_t i = 0; i < y.rank; i++)
         define_dim(l, y.dims[i], ix_add(l, x.dims[i], ix_add(l, p.before[i], p.after[i])));
-    kernel(l, "pad");
-    par_all(l, y, o);
-    for (uint32_t i = 0; i < y.rank; i++) {
-        at[i] = ix_sub(l, o[i], p.before[i]);
-        if (fixed)
-            where = both(l, where, inside(l, at[i], x.dims[i]));
-        else if (!poly_equals(p.before[i], 0) || !poly_equals(p.after[i], 0))
-            at[i] = outside(l, mode, at[i], x.dims[i], p.before[i], p.after[i]);
+    Pads dims = p;
+    for (uint32_t i = 0; i < y.rank && !fixed; i++) {
+        const bool none = i < 2 && i + 1 < y.rank;
+        dims.before[i] = usual_pad(l, p.before[i], none, &where);
+        dims.after[i] = usual_pad(l, p.after[i], none, &where);
     }
-    const Expr *e = load(l, x, at);
-    store(l, y, o, where ? select_(l, where, e, pad_value(l, y.dtype)) : e);
-    kernel_end(l);
+    if (where) // places are made of dims then, and their loops may be cut
+        step_if(l, where);
+    pad_kernel(l, mode, &dims);
+    if (where) {
+        step_else(l);
+        pad_kernel(l, mode, &p);
+        step_end(l);
+    }
 }
 
 const OpDef ops_pad[] = {
