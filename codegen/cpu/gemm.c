@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS };
+enum { MAX_PARS = 32, WIDTH = TILE_COLUMNS, TURNED = 4 };
 
 typedef struct Want {
     GemmKind kind;
@@ -229,7 +229,7 @@ static void choose_outer_m(Match *m)
 // turned: the places of a sequence are the rows then, if b is a weight, which all read.
 static void turn_rows(Match *m)
 {
-    if (m->apart || !m->o.m || m->o.outer_m ||
+    if (m->apart || !m->o.m || m->o.outer_m || gemm_rows_likely(m->mod, m->o.m) > TURNED ||
         buffer_at(m->mod, m->o.b->buffer)->kind != BUF_WEIGHT)
         return;
     for (uint32_t i = m->nloops; i > 0; i--) {

@@ -13,7 +13,7 @@
 #include "codegen/parts.h"
 
 enum { TALL = 512, WIDE = 1024, CHUNK = 128, FEW = 4 }; // CAMEO_GEMM_TALL, _WIDE, _M
-enum { OPEN_ROWS = 512, BATCH_ROWS = 8 };
+enum { OPEN_ROWS = 512, BATCH_ROWS = FEW };
 enum { MACS = 10, BYTES = 2 }; // multiplications and additions, and bytes read, in 1e-10 s
 
 int64_t gemm_rows_likely(const Module *mod, LoopId v)
