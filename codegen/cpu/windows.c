@@ -23,78 +23,15 @@
 // for it, where windows are small.
 
 #include "codegen/cpu/windows.h"
-#include "codegen/cpu/windows_match.h"
+#include "codegen/cpu/windows_body.h"
 #include "codegen/fuse_parts.h"
 
 #include <math.h>
 
-enum { PLANE = 4096, DIRECT = 4, LEVELS = 24, MOST_SPARED = 9 };
+enum { DIRECT = 4, LEVELS = 24, MOST_SPARED = 9 };
 enum { FEWEST = 4, MANY = 14 }; // rows of a band of open sizes
 // Columns of open sizes for which a plane costs more, where windows are one row apart, and farther.
 enum { WIDE = 64, APART = 12 };
-
-// ---- statements ------------------------------------------------------------------------------
-
-typedef struct Body {
-    Module *mod;
-    Stmt *first, **tail;
-} Body;
-
-static Body body_of(Module *mod)
-{
-    return (Body){.mod = mod};
-}
-
-static Stmt *append(Body *b, StmtKind kind)
-{
-    Stmt *s = NEW(b->mod->arena, Stmt);
-    s->kind = kind;
-    *(b->first ? b->tail : &b->first) = s;
-    b->tail = &s->next;
-    return s;
-}
-
-static Index fixed(Body *b, int64_t k)
-{
-    return poly_const(b->mod->polys, k);
-}
-
-static Index *one_index(Body *b, Index i)
-{
-    Index *at = NEWS(b->mod->arena, Index, 1);
-    at[0] = i;
-    return at;
-}
-
-// Room for n elements; for as many as a plane has where only the program knows.
-static LocalId append_row(Body *b, DType t, Index n)
-{
-    Stmt *s = append(b, S_ROW);
-    s->dtype = t;
-    s->local = b->mod->nlocals++;
-    s->rank = 1;
-    s->at = one_index(b, poly_is_const(n, NULL) ? n : fixed(b, PLANE));
-    return s->local;
-}
-
-// A parallel loop over n, whose body is filled by way of *inner.
-static Index append_loop(Body *b, Index n, Stmt **loop)
-{
-    Polys *polys = b->mod->polys;
-    *loop = append(b, S_FOR);
-    (*loop)->par = true;
-    (*loop)->var = loop_new(polys, n);
-    return poly_loop(polys, (*loop)->var);
-}
-
-static void append_set(Body *b, LocalId v, Index at, const Expr *value)
-{
-    Stmt *s = append(b, S_SET);
-    s->local = v;
-    s->rank = 1;
-    s->at = one_index(b, at);
-    s->value = value;
-}
 
 // ---- planes ----------------------------------------------------------------------------------
 
@@ -112,12 +49,6 @@ static const Expr *element(Body *b, const Plane *p, uint32_t level, Index at)
     return expr_local(b->mod, p->window[level], p->reduce->dtype, 1, &at);
 }
 
-static const Expr *joined(Body *b, const Plane *p, const Expr *x, const Expr *y)
-{
-    BinaryOp op = p->reduce->op == R_MAX ? B_MAX : p->reduce->op == R_MIN ? B_MIN : B_ADD;
-    return x ? expr_binary(b->mod, op, x, y) : y;
-}
-
 static void double_windows(Body *b, Plane *p, int64_t taps)
 {
     Polys *polys = b->mod->polys;
@@ -125,14 +56,14 @@ static void double_windows(Body *b, Plane *p, int64_t taps)
         return;
     for (int64_t n = 1; 2 * n <= taps; n *= 2) {
         Stmt *loop;
-        LocalId v = append_row(b, p->reduce->dtype, p->size);
+        LocalId v = body_row(b, p->reduce->dtype, p->size);
         Index i =
-            append_loop(b, poly_sub(polys, p->size, poly_scale(polys, p->step, 2 * n - 1)), &loop);
+            body_loop(b, poly_sub(polys, p->size, poly_scale(polys, p->step, 2 * n - 1)), &loop);
         Index far = poly_add(polys, i, poly_scale(polys, p->step, n));
         Body inner = body_of(b->mod);
-        append_set(
-            &inner, v, i,
-            joined(b, p, element(b, p, p->levels - 1, i), element(b, p, p->levels - 1, far)));
+        body_set(&inner, v, i,
+                 window_joined(b->mod, p->reduce, element(b, p, p->levels - 1, i),
+                               element(b, p, p->levels - 1, far)));
         loop->body = inner.first;
         p->window[p->levels++] = v;
     }
@@ -148,12 +79,12 @@ static const Expr *window_value(Body *b, const Plane *p, Index at, int64_t taps)
         int64_t rest = taps - ((int64_t)1 << (p->levels - 1));
         e = element(b, p, p->levels - 1, at);
         at = poly_add(polys, at, poly_scale(polys, p->step, rest));
-        return rest ? joined(b, p, e, element(b, p, p->levels - 1, at)) : e;
+        return rest ? window_joined(b->mod, p->reduce, e, element(b, p, p->levels - 1, at)) : e;
     }
     for (uint32_t level = p->levels; level > 0 && from < taps; level--)
         for (int64_t n = (int64_t)1 << (level - 1); from + n <= taps; from += n)
-            e = joined(
-                b, p, e,
+            e = window_joined(
+                b->mod, p->reduce, e,
                 element(b, p, level - 1, poly_add(polys, at, poly_scale(polys, p->step, from))));
     return e;
 }
@@ -206,27 +137,17 @@ static const Expr *evaluated(const Window *w, Index row, Index column)
     return expr_map(w->mod, w->reduce->b, &map);
 }
 
-// The condition low <= i < high; NULL: no bounds.
-static const Expr *within(Module *mod, Index low, Index i, Index high)
-{
-    const Expr *above =
-        low ? expr_compare(mod, C_LE, expr_index(mod, low), expr_index(mod, i)) : NULL;
-    const Expr *below =
-        high ? expr_compare(mod, C_LT, expr_index(mod, i), expr_index(mod, high)) : NULL;
-    return above && below ? expr_binary(mod, B_AND, above, below) : above ? above : below;
-}
-
 // A parallel loop over n rows, of which those are taken that `low <= base + row < high` (NULL: no
 // bound). Its body is where *inner is put.
 static Index append_rows(Body *b, Index n, Index base, Index low, Index high, Stmt ***inner)
 {
     Stmt *loop;
-    Index row = append_loop(b, n, &loop);
-    const Expr *taken = within(b->mod, low, poly_add(b->mod->polys, base, row), high);
+    Index row = body_loop(b, n, &loop);
+    const Expr *taken = window_within(b->mod, low, poly_add(b->mod->polys, base, row), high);
     *inner = &loop->body;
     if (taken) {
         Body guarded = body_of(b->mod);
-        Stmt *guard = append(&guarded, S_IF);
+        Stmt *guard = body_append(&guarded, S_IF);
         guard->value = taken;
         loop->body = guarded.first;
         *inner = &guard->body;
@@ -253,24 +174,24 @@ static bool fill_plane(Body *b, Window *w, const Band *band, Plane *p)
     const int64_t rows = y->s * (band->rows - 1) + y->d * (y->taps - 1) + 1;
     Index top = poly_add_const(polys, poly_scale(polys, band->first, y->s), y->first);
     p->size = poly_scale(polys, x->extent, rows);
-    p->window[p->levels++] = append_row(b, w->reduce->dtype, p->size);
+    p->window[p->levels++] = body_row(b, w->reduce->dtype, p->size);
     if (border || band->past) {
-        Index i = append_loop(b, p->size, &loop);
+        Index i = body_loop(b, p->size, &loop);
         Body cell = body_of(mod);
-        append_set(&cell, p->window[0], i, neutral(mod, w->reduce));
+        body_set(&cell, p->window[0], i, neutral(mod, w->reduce));
         loop->body = cell.first;
     }
-    Index skip = band->all ? poly_add_const(polys, y->low, -y->first) : fixed(b, 0);
-    Index count = band->all ? poly_sub(polys, y->high, y->low) : fixed(b, rows);
+    Index skip = band->all ? poly_add_const(polys, y->low, -y->first) : body_fixed(b, 0);
+    Index count = band->all ? poly_sub(polys, y->high, y->low) : body_fixed(b, rows);
     Index row = append_rows(b, count, poly_add(polys, top, skip), bounded ? y->low : NULL,
                             bounded ? y->high : NULL, &inner);
     row = poly_add(polys, row, skip);
     Body columns = body_of(mod), cell = body_of(mod);
-    Index column = append_loop(&columns, poly_sub(polys, x->high, x->low), &loop);
+    Index column = body_loop(&columns, poly_sub(polys, x->high, x->low), &loop);
     const Expr *e = evaluated(w, poly_add(polys, top, row), poly_add(polys, column, x->low));
     Index at = poly_add(polys, poly_mul(polys, row, x->extent),
                         poly_add(polys, column, poly_add_const(polys, x->low, -x->first)));
-    append_set(&cell, p->window[0], at, e);
+    body_set(&cell, p->window[0], at, e);
     loop->body = cell.first;
     *inner = columns.first;
     return !depends_on_window(w, e);
@@ -283,25 +204,25 @@ static Plane reduce_columns(Body *b, const Window *w, Plane *p, int64_t rows)
     Polys *polys = b->mod->polys;
     Plane out = {.reduce = w->reduce,
                  .size = poly_scale(polys, x->extent, rows),
-                 .step = fixed(b, x->d),
+                 .step = body_fixed(b, x->d),
                  .levels = 1};
     Body inner = body_of(b->mod);
     Stmt *loop;
     p->step = poly_scale(polys, x->extent, y->d);
     double_windows(b, p, y->taps);
-    out.window[0] = append_row(b, w->reduce->dtype, out.size);
+    out.window[0] = body_row(b, w->reduce->dtype, out.size);
     if (y->s == 1) {
-        Index i = append_loop(b, out.size, &loop);
-        append_set(&inner, out.window[0], i, window_value(b, p, i, y->taps));
+        Index i = body_loop(b, out.size, &loop);
+        body_set(&inner, out.window[0], i, window_value(b, p, i, y->taps));
         loop->body = inner.first;
         return out;
     }
-    Index row = append_loop(b, fixed(b, rows), &loop);
+    Index row = body_loop(b, body_fixed(b, rows), &loop);
     Stmt *outer = loop;
     Body line = body_of(b->mod);
-    Index i = append_loop(&line, x->extent, &loop), width = poly_mul(polys, row, x->extent);
-    append_set(&inner, out.window[0], poly_add(polys, width, i),
-               window_value(b, p, poly_add(polys, poly_scale(polys, width, y->s), i), y->taps));
+    Index i = body_loop(&line, x->extent, &loop), width = poly_mul(polys, row, x->extent);
+    body_set(&inner, out.window[0], poly_add(polys, width, i),
+             window_value(b, p, poly_add(polys, poly_scale(polys, width, y->s), i), y->taps));
     loop->body = inner.first;
     outer->body = line.first;
     return out;
@@ -316,11 +237,11 @@ static void append_border(Body *b, const Window *w, LocalId v, int64_t rows, Ind
     int64_t n;
     if (poly_is_const(poly_sub(polys, to, from), &n) && n <= 0)
         return;
-    Index row = append_loop(b, fixed(b, rows), &outer);
-    Index i = append_loop(&line, poly_sub(polys, to, from), &loop);
-    append_set(&cell, v,
-               poly_add(polys, poly_mul(polys, row, w->axis[1].extent), poly_add(polys, i, from)),
-               neutral(b->mod, w->reduce));
+    Index row = body_loop(b, body_fixed(b, rows), &outer);
+    Index i = body_loop(&line, poly_sub(polys, to, from), &loop);
+    body_set(&cell, v,
+             poly_add(polys, poly_mul(polys, row, w->axis[1].extent), poly_add(polys, i, from)),
+             neutral(b->mod, w->reduce));
     loop->body = cell.first;
     outer->body = line.first;
 }
@@ -348,22 +269,22 @@ static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
     Index top = poly_add_const(polys, poly_scale(polys, band->first, y->s), y->first);
     *out = (Plane){.reduce = w->reduce,
                    .size = poly_scale(polys, x->extent, band->rows),
-                   .step = fixed(b, x->d),
+                   .step = body_fixed(b, x->d),
                    .levels = 1};
-    out->window[0] = append_row(b, w->reduce->dtype, out->size);
+    out->window[0] = body_row(b, w->reduce->dtype, out->size);
     Stmt **outer = NULL, *loop;
     Body line = body_of(w->mod), inner = body_of(w->mod);
     Index left = poly_add_const(polys, x->low, -x->first);
     if (band->direct) {
-        append_border(b, w, out->window[0], band->rows, fixed(b, 0), left);
+        append_border(b, w, out->window[0], band->rows, body_fixed(b, 0), left);
         append_border(b, w, out->window[0], band->rows, poly_add_const(polys, x->high, -x->first),
                       x->extent);
     }
     const bool single = band->rows == 1 && !band->past;
-    Index row = single ? fixed(b, 0)
-                       : append_rows(b, fixed(b, band->rows), band->first, NULL,
+    Index row = single ? body_fixed(b, 0)
+                       : append_rows(b, body_fixed(b, band->rows), band->first, NULL,
                                      band->past ? y->outs : NULL, &outer);
-    Index i = append_loop(&line, poly_sub(polys, x->high, x->low), &loop);
+    Index i = body_loop(&line, poly_sub(polys, x->high, x->low), &loop);
     i = poly_add(polys, i, left);
     const Expr *value = NULL;
     bool fits = true;
@@ -372,9 +293,9 @@ static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
         const Expr *e = evaluated(w, seen_row(w, band, poly_add(polys, top, place)),
                                   poly_add_const(polys, i, x->first));
         fits = fits && !depends_on_window(w, e);
-        value = joined(b, out, value, e);
+        value = window_joined(b->mod, out->reduce, value, e);
     }
-    append_set(&inner, out->window[0], poly_add(polys, poly_mul(polys, row, x->extent), i), value);
+    body_set(&inner, out->window[0], poly_add(polys, poly_mul(polys, row, x->extent), i), value);
     loop->body = inner.first;
     *(single ? b->tail : outer) = line.first;
     b->tail = single ? line.tail : b->tail;
@@ -411,14 +332,14 @@ static void store_rows(Body *b, const Window *w, Plane *p, const Band *band)
     const Stmt *old = w->point->store;
     Stmt **outer, *loop;
     double_windows(b, p, x->taps);
-    Index row = append_rows(b, fixed(b, band->rows), band->first, NULL,
+    Index row = append_rows(b, body_fixed(b, band->rows), band->first, NULL,
                             band->past ? w->axis[0].outs : NULL, &outer);
     Body line = body_of(mod), inner = body_of(mod);
-    Index column = append_loop(&line, x->outs, &loop);
+    Index column = body_loop(&line, x->outs, &loop);
     Index from = poly_add(polys, poly_mul(polys, row, x->extent), poly_scale(polys, column, x->s));
     Rename r = {w, window_value(b, p, from, x->taps), poly_add(polys, band->first, row), column};
     ExprMap map = {&r, to_value, to_loops};
-    Stmt *store = append(&inner, S_STORE);
+    Stmt *store = body_append(&inner, S_STORE);
     store->buffer = old->buffer;
     store->rank = old->rank;
     Index *at = NEWS(mod->arena, Index, old->rank);
@@ -437,10 +358,10 @@ static bool append_bands(Body *b, Window *w, int64_t from, Index bands, Band ban
     Body inner = body_of(w->mod);
     Stmt *loop = NULL;
     const bool one = poly_equals(bands, 1);
-    band.first = fixed(b, from);
+    band.first = body_fixed(b, from);
     if (!one)
         band.first =
-            poly_add_const(polys, poly_scale(polys, append_loop(b, bands, &loop), band.rows), from);
+            poly_add_const(polys, poly_scale(polys, body_loop(b, bands, &loop), band.rows), from);
     Body *body = one ? b : &inner;
     Plane p = {.reduce = w->reduce}, columns;
     bool fits;
@@ -485,9 +406,9 @@ static bool append_direct(Body *b, Window *w, int64_t from, int64_t to, int64_t 
     bands = bands * FEWEST <= n ? bands : least;
     const int64_t rows = (n + bands - 1) / bands, last = n % rows;
     Band band = {.rows = rows, .direct = true};
-    bool fits = append_bands(b, w, from, fixed(b, n / rows), band);
+    bool fits = append_bands(b, w, from, body_fixed(b, n / rows), band);
     band.rows = last;
-    return (!last || append_bands(b, w, to - last, fixed(b, 1), band)) && fits;
+    return (!last || append_bands(b, w, to - last, body_fixed(b, 1), band)) && fits;
 }
 
 // The whole of a plane of known size, each row that meets the border by itself. NULL: e holds more
@@ -517,9 +438,9 @@ static Stmt *known_size(Window *w, int64_t outs, int64_t extent)
         return NULL;
     Body body = body_of(w->mod);
     const Band band = {.rows = rows, .all = rows == outs};
-    bool fits = append_bands(&body, w, 0, fixed(&body, outs / rows), band);
+    bool fits = append_bands(&body, w, 0, body_fixed(&body, outs / rows), band);
     if (outs % rows)
-        fits = append_bands(&body, w, outs - outs % rows, fixed(&body, 1),
+        fits = append_bands(&body, w, outs - outs % rows, body_fixed(&body, 1),
                             (Band){.rows = outs % rows}) &&
                fits;
     return fits ? body.first : NULL;
@@ -532,11 +453,11 @@ static Stmt *any_size(Window *w, int64_t rows, Stmt *other)
     Polys *polys = w->mod->polys;
     const int64_t widest = PLANE / (y->s * (rows - 1) + tail_of(y));
     Body body = body_of(w->mod), bands = body_of(w->mod);
-    if (!append_bands(&bands, w, 0, poly_ceildiv(polys, y->outs, fixed(&body, rows)),
+    if (!append_bands(&bands, w, 0, poly_ceildiv(polys, y->outs, body_fixed(&body, rows)),
                       (Band){.rows = rows, .past = true}))
         return NULL;
-    Stmt *either = append(&body, S_IF);
-    either->value = within(w->mod, NULL, x->extent, fixed(&body, widest + 1));
+    Stmt *either = body_append(&body, S_IF);
+    either->value = window_within(w->mod, NULL, x->extent, body_fixed(&body, widest + 1));
     either->body = bands.first;
     either->other = other;
     return body.first;
@@ -548,17 +469,17 @@ static Stmt *any_size_direct(Window *w, Stmt *other)
     const Axis *y = &w->axis[0], *x = &w->axis[1];
     Polys *polys = w->mod->polys;
     Body body = body_of(w->mod), bands = body_of(w->mod);
-    if (!append_bands(&bands, w, 0, poly_ceildiv(polys, y->outs, fixed(&body, FEWEST)),
+    if (!append_bands(&bands, w, 0, poly_ceildiv(polys, y->outs, body_fixed(&body, FEWEST)),
                       (Band){.rows = FEWEST, .past = true, .direct = true}))
         return NULL;
     Index last = poly_add_const(polys, poly_scale(polys, y->outs, y->s), y->first - y->s);
-    Stmt *either = append(&body, S_IF);
-    const Expr *meets = expr_binary(w->mod, B_AND, within(w->mod, NULL, y->low, y->high),
-                                    within(w->mod, NULL, last, y->high));
-    Index room = fixed(&body, PLANE / FEWEST + 1);
-    either->value =
-        expr_binary(w->mod, B_AND,
-                    within(w->mod, fixed(&body, y->s > 1 ? APART : WIDE), x->extent, room), meets);
+    Stmt *either = body_append(&body, S_IF);
+    const Expr *meets = expr_binary(w->mod, B_AND, window_within(w->mod, NULL, y->low, y->high),
+                                    window_within(w->mod, NULL, last, y->high));
+    Index room = body_fixed(&body, PLANE / FEWEST + 1);
+    either->value = expr_binary(
+        w->mod, B_AND,
+        window_within(w->mod, body_fixed(&body, y->s > 1 ? APART : WIDE), x->extent, room), meets);
     either->body = bands.first;
     either->other = other;
     return body.first;
@@ -587,10 +508,11 @@ static void rewrite(Module *mod, Kernel *k)
     Stmt *as_is = NEW(mod->arena, Stmt);
     *as_is = *p.loops[p.nloops - 2];
     Stmt *body = known ? known_size(&w, outs, extent) : any_bands(&w, as_is);
-    if (!body)
+    Stmt *around = body ? loops_around(&w, body) : k->body, *flat = window_flat(&w, around);
+    if (!body && !flat)
         return;
     k->point = w.axis[0].taps * w.axis[1].taps <= MOST_SPARED ? k->body : NULL;
-    k->body = loops_around(&w, body);
+    k->body = flat ? flat : around;
 }
 
 static void rewrite_steps(Module *mod, Step *s)
