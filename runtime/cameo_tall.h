@@ -284,4 +284,84 @@ static __attribute__((unused)) const cameo_other_windows cameo_tall_windows = {
     .line = cameo_tall_line,
 };
 
+/* ---- windows of three dims ---- */
+
+/* `high` rows of the output, from a copy, by windows of `taps` rows that move by `stride` rows: of
+ * a column of the window in one of its planes after the other. */
+static inline __attribute__((always_inline)) void
+cameo_cube_rows(const cameo_planes *g, const float *x, const float *w, const cameo_ends *ends,
+                int64_t at, int64_t columns, const int taps, const int stride, const int high)
+{
+    const int64_t next = g->width, across = g->sizes->taps[2], planes = g->sizes->taps[0];
+    const cameo_vec zero = {0};
+    cameo_vec sums[CAMEO_TALL], of[5];
+#pragma GCC unroll 14
+    for (int i = 0; i < high; i++)
+        sums[i] = zero;
+    for (int64_t a = 0; a < planes; a++, w += taps * across)
+        for (int64_t b = 0; b < across; b++) {
+            const float *row = x + g->places[a * taps * across + b];
+#pragma GCC unroll 5
+            for (int t = 0; t < taps; t++)
+                of[t] = cameo_held(w[t * across + b] - zero);
+#pragma GCC unroll 32
+            for (int r = 0; r < (high - 1) * stride + taps; r++, row += next) {
+                const cameo_vec v = cameo_held(*(const cameo_vec *)row);
+#pragma GCC unroll 5
+                for (int t = 0; t < taps; t++)
+                    if (r >= t && (r - t) % stride == 0 && (r - t) / stride < high)
+                        sums[(r - t) / stride] += of[t] * v;
+            }
+        }
+#pragma GCC unroll 14
+    for (int i = 0; i < high; i++)
+        cameo_plane_store(ends, at + i * columns, sums[i]);
+}
+
+/* n rows from j on, CAMEO_TALL_FEW or more, of which the last ones lie over those before them. */
+static inline __attribute__((always_inline)) void
+cameo_cube_of(const cameo_planes *g, const float *x, const float *w, int64_t j, int64_t n,
+              int64_t k, const int taps, const int stride, cameo_plane *p)
+{
+    const cameo_ends ends = cameo_plane_ends(p);
+    const int64_t columns = p->columns, next = stride * g->width;
+    for (int64_t i = 0, high; i < n; i += high) {
+        const int many = CAMEO_TALL > CAMEO_TALL_FEW && n - i > CAMEO_TALL_FEW && n >= CAMEO_TALL;
+        high = many ? CAMEO_TALL : CAMEO_TALL_FEW;
+        i = i + high <= n ? i : n - high;
+        const float *from = x + k + i * next;
+        const int64_t at = (j + i) * columns + k;
+        if (many)
+            cameo_cube_rows(g, from, w, &ends, at, columns, taps, stride, CAMEO_TALL);
+        else
+            cameo_cube_rows(g, from, w, &ends, at, columns, taps, stride, CAMEO_TALL_FEW);
+    }
+}
+
+/* As cameo_tall_copied. */
+static __attribute__((noinline, unused)) void cameo_cube_copied(const cameo_planes *g,
+                                                                const float *x, const float *w,
+                                                                int64_t j, int64_t n, int64_t k,
+                                                                cameo_plane *p)
+{
+    const cameo_conv *c = g->sizes;
+    const int64_t taps = c->dilation[1] == 1 && n >= CAMEO_TALL_FEW ? c->taps[1] : 0;
+    if (c->stride[1] == 1 && taps == 3)
+        cameo_cube_of(g, x, w, j, n, k, 3, 1, p);
+    else if (c->stride[1] == 1 && taps == 5)
+        cameo_cube_of(g, x, w, j, n, k, 5, 1, p);
+    else if (c->stride[1] == 2 && taps == 3)
+        cameo_cube_of(g, x, w, j, n, k, 3, 2, p);
+    else if (c->stride[1] == 1 && c->taps[1] == 1 && n >= CAMEO_TALL_FEW)
+        cameo_cube_of(g, x, w, j, n, k, 1, 1, p);
+    else
+        cameo_tall_copied(g, x, w, j, n, k, p);
+}
+
+static __attribute__((unused)) const cameo_other_windows cameo_cube_windows = {
+    .own = cameo_tall_own,
+    .copied = cameo_cube_copied,
+    .line = cameo_tall_line,
+};
+
 #endif

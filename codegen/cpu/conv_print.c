@@ -104,7 +104,9 @@ void conv_print_sizes(Printer *p, const Conv *c, const char *name)
                size_text(p, c->row), c->copy, c->sevens ? " .sevens = 1," : "",
                conv_has_several(c) ? " .several = CAMEO_COLUMNS_SEVERAL," : "",
                conv_has_single(c) ? " .single = cameo_conv_two," : "",
-               conv_has_windows(c) ? " .windows = &cameo_tall_windows," : "");
+               !conv_has_windows(c) ? ""
+               : c->rank == 3       ? " .windows = &cameo_cube_windows,"
+                                    : " .windows = &cameo_tall_windows,");
     conv_print_dims(p, "out", c->out, c->rank, 1);
     conv_print_dims(p, "taps", c->taps, c->rank, 1);
     conv_print_dims(p, "stride", stride, c->rank, 1);
