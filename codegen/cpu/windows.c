@@ -302,27 +302,6 @@ static bool reduce_directly(Body *b, Window *w, const Band *band, Plane *out)
     return fits;
 }
 
-typedef struct Rename {
-    const Window *w;
-    const Expr *value;
-    Index row, column;
-} Rename;
-
-static const Expr *to_value(void *context, const Expr *e)
-{
-    const Rename *r = context;
-    return e == r->w->reduce ? r->value : NULL;
-}
-
-static Index to_loops(void *context, const Atom *a)
-{
-    const Rename *r = context;
-    return a->kind != ATOM_LOOP        ? NULL
-           : a->var == r->w->axis[0].o ? r->row
-           : a->var == r->w->axis[1].o ? r->column
-                                       : NULL;
-}
-
 // The rows of what the columns gave, and what y makes of them.
 static void store_rows(Body *b, const Window *w, Plane *p, const Band *band)
 {
@@ -337,8 +316,8 @@ static void store_rows(Body *b, const Window *w, Plane *p, const Band *band)
     Body line = body_of(mod), inner = body_of(mod);
     Index column = body_loop(&line, x->outs, &loop);
     Index from = poly_add(polys, poly_mul(polys, row, x->extent), poly_scale(polys, column, x->s));
-    Rename r = {w, window_value(b, p, from, x->taps), poly_add(polys, band->first, row), column};
-    ExprMap map = {&r, to_value, to_loops};
+    WindowAt r = {w, window_value(b, p, from, x->taps), poly_add(polys, band->first, row), column};
+    const ExprMap map = window_map(&r);
     Stmt *store = body_append(&inner, S_STORE);
     store->buffer = old->buffer;
     store->rank = old->rank;

@@ -70,3 +70,23 @@ const Expr *window_within(Module *mod, Index low, Index i, Index high)
         high ? expr_compare(mod, C_LT, expr_index(mod, i), expr_index(mod, high)) : NULL;
     return above && below ? expr_binary(mod, B_AND, above, below) : above ? above : below;
 }
+
+static const Expr *to_value(void *context, const Expr *e)
+{
+    const WindowAt *r = context;
+    return e == r->w->reduce ? r->value : NULL;
+}
+
+static Index to_loops(void *context, const Atom *a)
+{
+    const WindowAt *r = context;
+    return a->kind != ATOM_LOOP        ? NULL
+           : a->var == r->w->axis[0].o ? r->row
+           : a->var == r->w->axis[1].o ? r->column
+                                       : NULL;
+}
+
+ExprMap window_map(WindowAt *at)
+{
+    return (ExprMap){at, to_value, to_loops};
+}

@@ -25,10 +25,19 @@ const Expr *window_joined(Module *mod, const Expr *reduce, const Expr *x, const 
 // The condition low <= i < high; NULL: no bounds.
 const Expr *window_within(Module *mod, Index low, Index i, Index high);
 
-// Extremes over a few rows and columns of whole planes that lie one behind the other, as rows of
-// many planes (windows_flat.c): what takes the place of all of the kernel's loops, `other` being
-// done where planes are not such as the program may ask. NULL: the window is of another form, or
-// that is no gain.
+// What puts a value in place of a window's reduction, and a row and a column in place of the loops
+// over y's.
+typedef struct WindowAt {
+    const Window *w;
+    const Expr *value;
+    Index row, column;
+} WindowAt;
+ExprMap window_map(WindowAt *at);
+
+// Extremes and sums over a few rows and columns of whole planes that lie one behind the other, as
+// rows of many planes (windows_flat.c): what takes the place of all of the kernel's loops, `other`
+// being done where planes are not such as the program may ask. NULL: the window is of another form,
+// or that is no gain.
 Stmt *window_flat(Window *w, Stmt *other);
 
 #endif

@@ -1,4 +1,4 @@
-// Extremes over windows of small planes,
+// Extremes and sums over windows of small planes,
 //
 //   y[.., i, j] = f(max q, r where inside : x[.., s*i + q - p, t*j + r - b]),
 //
@@ -9,14 +9,14 @@
 // since planes lie one behind the other, and loops over a row of 7 elements cost more than what
 // they do. What that takes from a neighbouring row or plane, at the planes' edges, is made anew of
 // the elements that its window has. A window of five is one of three of windows of three, at the
-// edges too. u is y where windows move by one and y has as many places as x, else y's are picked
-// from it. An index of x's or y's last dim goes on into the rows behind.
+// edges too, but in a sum. u is y where windows move by one and y has as many places as x, all
+// alike, else y's are picked from it. An index of x's or y's last dim goes on into the rows behind.
 
 #include "codegen/cpu/windows_body.h"
 
 enum { TAPS = 5, STEP = 2 };
-enum { FEW = 16, MANY = 44 }; // columns
-enum { WIDE = 24 };           // columns of which windows that move farther are as quick row by row
+enum { FEWEST = 12, FEW = 16, MANY = 44 }; // columns
+enum { WIDE = 24 }; // columns of which windows that move farther are as quick row by row
 
 typedef struct Flat {
     Window *w;
@@ -75,17 +75,26 @@ static bool outer_dims_fit(Flat *f)
     return loops + 2 == p->nloops;
 }
 
-// Is what is stored made of the window alone?
-static bool value_fits(const Flat *f)
+// Does what is stored change by these loops in another way than by its window?
+static bool value_uses(const Flat *f, uint32_t from, uint32_t to)
 {
     Module *mod = f->w->mod;
     ExprSwap swap = {f->w->reduce, expr_const(mod, f->w->reduce->dtype, (Scalar){0})};
     ExprMap map = {&swap, expr_swap, NULL};
     const Expr *rest = expr_map(mod, f->store->value, &map);
-    for (uint32_t i = 0; i < f->w->point->nloops; i++)
+    for (uint32_t i = from; i < to; i++)
         if (expr_uses_loop(mod, rest, f->w->point->loops[i]->var))
-            return false;
-    return true;
+            return true;
+    return false;
+}
+
+// A sum has each of its elements once, so that it is made in one pass.
+static bool passes_fit(const Window *w)
+{
+    bool one = true;
+    for (int i = 0; i < 2; i++)
+        one = one && before(&w->axis[i]) <= 1 && behind(&w->axis[i]) <= 1;
+    return one || w->reduce->op != R_ADD;
 }
 
 static bool recognise(Flat *f)
@@ -95,7 +104,7 @@ static bool recognise(Flat *f)
     Polys *polys = w->mod->polys;
     f->load = w->reduce->b;
     f->store = w->point->store;
-    if (w->reduce->op == R_ADD || f->load->kind != EX_LOAD || f->store->kind != S_STORE ||
+    if (!passes_fit(w) || f->load->kind != EX_LOAD || f->store->kind != S_STORE ||
         f->load->rank < 2 || f->store->rank != f->load->rank)
         return false;
     const uint32_t r = f->load->rank;
@@ -104,12 +113,14 @@ static bool recognise(Flat *f)
     f->rows = from->dims[r - 2];
     f->columns = from->dims[r - 1];
     f->plane = poly_mul(polys, f->rows, f->columns);
-    f->whole = y->s == 1 && x->s == 1 && y->outs == f->rows && x->outs == f->columns;
+    const uint32_t n = w->point->nloops;
+    f->whole = y->s == 1 && x->s == 1 && y->outs == f->rows && x->outs == f->columns &&
+               !value_uses(f, n - 2, n);
     return f->load->at[r - 2] == y->place && f->load->at[r - 1] == x->place &&
            f->store->at[r - 2] == poly_loop(polys, y->o) &&
            f->store->at[r - 1] == poly_loop(polys, x->o) && to->dims[r - 2] == y->outs &&
            to->dims[r - 1] == x->outs && axis_fits(w, y, f->rows) && axis_fits(w, x, f->columns) &&
-           outer_dims_fit(f) && value_fits(f);
+           outer_dims_fit(f) && !value_uses(f, 0, n - 2);
 }
 
 // ---- its loops ---------------------------------------------------------------------------------
@@ -145,12 +156,13 @@ static const Expr *extreme(const Flat *f, Index at, Index step, int64_t taps)
     return e;
 }
 
-// y's element `at` of all, `of` being what its window gives.
-static void store(const Flat *f, Body *b, Index at, const Expr *of)
+// y's element `at` of all, `of` being what its window gives: row and column where its value tells
+// them, else NULL.
+static void store(const Flat *f, Body *b, Index at, const Expr *of, Index row, Index column)
 {
     Module *mod = f->w->mod;
-    ExprSwap swap = {f->w->reduce, of};
-    ExprMap map = {&swap, expr_swap, NULL};
+    WindowAt place = {f->w, of, row, column};
+    const ExprMap map = window_map(&place);
     Stmt *s = body_append(b, S_STORE);
     s->buffer = f->store->buffer;
     s->rank = f->store->rank;
@@ -163,7 +175,7 @@ static void set(const Flat *f, Body *b, Index i, const Expr *value)
 {
     Polys *polys = f->w->mod->polys;
     if (f->to_y)
-        store(f, b, poly_add(polys, i, f->base), value);
+        store(f, b, poly_add(polys, i, f->base), value, NULL, NULL);
     else
         body_set(b, f->rows_of[f->reads == 1], i, value);
 }
@@ -238,7 +250,7 @@ static void reduce_axis(Flat *f, Body *b, int axis)
     }
 }
 
-// y, where it has fewer places than x.
+// y, where it has fewer places than x or tells them apart.
 static void pick(const Flat *f, Body *b)
 {
     const Axis *y = &f->w->axis[0], *x = &f->w->axis[1];
@@ -252,7 +264,7 @@ static void pick(const Flat *f, Body *b)
                                    poly_scale(polys, j, x->s)));
     Index to = poly_add(polys, poly_mul(polys, k, y->outs), i);
     to = poly_add(polys, poly_mul(polys, to, x->outs), poly_add(polys, j, f->base_y));
-    store(f, &cell, to, element(f, from));
+    store(f, &cell, to, element(f, from), i, j);
     columns->body = cell.first;
     rows->body = row.first;
     planes->body = plane.first;
@@ -312,15 +324,19 @@ static const Expr *plane_fits(const Flat *f)
     return e;
 }
 
-// Of known sizes, windows of five of these columns are as quick in a plane of their own, and those
-// whose rows do not overlap without one.
-static bool known_gains(const Flat *f)
+// Of known sizes, windows of five of these columns are as quick in a plane of their own, sums that
+// are picked too unless they are few, and windows whose rows do not overlap without one.
+static bool gains(const Flat *f, bool known)
 {
     int64_t columns = 0;
-    const bool known = poly_is_const(f->columns, &columns);
-    if (window_needs_no_plane(f->w))
+    const bool sum = f->w->reduce->op == R_ADD;
+    if (window_needs_no_plane(f->w) && (known || sum))
         return false;
-    return f->w->axis[0].taps <= 4 || !known || columns < FEW || columns >= MANY;
+    if (!known || !poly_is_const(f->columns, &columns))
+        return true;
+    if (sum && !f->whole && columns >= FEWEST)
+        return false;
+    return f->w->axis[0].taps <= 4 || columns < FEW || columns >= MANY;
 }
 
 Stmt *window_flat(Window *w, Stmt *other)
@@ -329,8 +345,11 @@ Stmt *window_flat(Window *w, Stmt *other)
     if (!recognise(&f))
         return NULL;
     const Expr *fits = plane_fits(&f);
-    if (fits->kind == EX_CONST)
-        return fits->value.i && known_gains(&f) ? blocks(&f) : NULL;
+    const bool known = fits->kind == EX_CONST;
+    if (!gains(&f, known) || (known && !fits->value.i))
+        return NULL;
+    if (known)
+        return blocks(&f);
     Body body = body_of(w->mod);
     Stmt *either = body_append(&body, S_IF);
     either->value = fits;
