@@ -15,8 +15,8 @@
 #include "codegen/cpu/windows_body.h"
 
 enum { TAPS = 5, STEP = 2 };
-enum { FEWEST = 12, FEW = 16, MANY = 44 }; // columns
-enum { WIDE = 24 }; // columns of which windows that move farther are as quick row by row
+enum { FEW = 12, MANY = 44 }; // columns
+enum { WIDE = 24 };           // columns of which windows that move farther are as quick row by row
 
 typedef struct Flat {
     Window *w;
@@ -334,7 +334,7 @@ static bool gains(const Flat *f, bool known)
         return false;
     if (!known || !poly_is_const(f->columns, &columns))
         return true;
-    if (sum && !f->whole && columns >= FEWEST)
+    if (sum && !f->whole && columns >= FEW)
         return false;
     return f->w->axis[0].taps <= 4 || columns < FEW || columns >= MANY;
 }
