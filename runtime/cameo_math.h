@@ -512,20 +512,35 @@ CAMEO_FN float cameo_steps(float x, float d, float low, float high)
 {
     return CAMEO_WHOLE + cameo_over_f32(cameo_around_0(x, low * d, high * d), d);
 }
-/* QuantizeLinear of x / d, or of x: a byte; or the same less its zero point, as a float. NaN gives
- * the byte 0, as cameo_clipped_u8 does. */
-CAMEO_FN uint8_t cameo_quantize_u8(float x, float d, int zero)
-{
-    const float sum = cameo_steps(x, d, (float)-zero, (float)(255 - zero));
-    const uint32_t byte = cameo_bits_f32_u32(sum) + (uint32_t)zero;
-    return (uint8_t)(x == x ? byte : 0);
-}
-CAMEO_FN int8_t cameo_quantize_i8(float x, float d, int zero)
-{
-    const float sum = cameo_steps(x, d, (float)(-128 - zero), (float)(127 - zero));
-    const uint32_t byte = cameo_bits_f32_u32(sum) + (uint32_t)zero;
-    return (int8_t)(x == x ? byte : 0);
-}
+/* QuantizeLinear of x / d (quantize), or of x (nearest): an integer of 8 or 16 bits; or the same less
+ * its zero point, as a float (quantized, rounded). NaN gives the integer 0, as cameo_clipped_u8 does. */
+#define CAMEO_STEPS_OF(name, type, least, most)                                                    \
+    CAMEO_FN type cameo_quantize_##name(float x, float d, int zero)                                \
+    {                                                                                              \
+        const float sum = cameo_steps(x, d, (float)((least) - zero), (float)((most) - zero));      \
+        const uint32_t whole = cameo_bits_f32_u32(sum) + (uint32_t)zero;                           \
+        return (type)(x == x ? whole : 0);                                                         \
+    }                                                                                              \
+    CAMEO_FN float cameo_quantized_##name(float x, float d, int zero)                              \
+    {                                                                                              \
+        const float sum = cameo_steps(x, d, (float)((least) - zero), (float)((most) - zero));      \
+        return x == x ? sum - CAMEO_WHOLE : (float)-zero;                                          \
+    }                                                                                              \
+    CAMEO_FN type cameo_nearest_##name(float x, int zero)                                          \
+    {                                                                                              \
+        const float v = cameo_around_0(x, (float)((least) - zero), (float)((most) - zero));        \
+        const uint32_t whole = cameo_bits_f32_u32(CAMEO_WHOLE + v) + (uint32_t)zero;               \
+        return (type)(x == x ? whole : 0);                                                         \
+    }                                                                                              \
+    CAMEO_FN float cameo_rounded_##name(float x, int zero)                                         \
+    {                                                                                              \
+        const float v = cameo_around_0(x, (float)((least) - zero), (float)((most) - zero));        \
+        return x == x ? CAMEO_WHOLE + v - CAMEO_WHOLE : (float)-zero;                              \
+    }
+CAMEO_STEPS_OF(u8, uint8_t, 0, 255)
+CAMEO_STEPS_OF(i8, int8_t, -128, 127)
+CAMEO_STEPS_OF(u16, uint16_t, 0, 65535)
+CAMEO_STEPS_OF(i16, int16_t, -32768, 32767)
 /* The same for a scale that is known when running: compilers take the branch out of the loop. Any
  * other scale (0, what is tiny, NaN) is divided by. */
 CAMEO_FN uint8_t cameo_quantize_by_u8(float x, float d, int zero)
@@ -535,28 +550,6 @@ CAMEO_FN uint8_t cameo_quantize_by_u8(float x, float d, int zero)
         return cameo_quantize_u8(x, d, zero);
 #endif
     return cameo_clip_u8((float)zero + rintf(x / d));
-}
-CAMEO_FN uint8_t cameo_nearest_u8(float x, int zero)
-{
-    const float v = cameo_around_0(x, (float)-zero, (float)(255 - zero));
-    const uint32_t byte = cameo_bits_f32_u32(CAMEO_WHOLE + v) + (uint32_t)zero;
-    return (uint8_t)(x == x ? byte : 0);
-}
-CAMEO_FN int8_t cameo_nearest_i8(float x, int zero)
-{
-    const float v = cameo_around_0(x, (float)(-128 - zero), (float)(127 - zero));
-    const uint32_t byte = cameo_bits_f32_u32(CAMEO_WHOLE + v) + (uint32_t)zero;
-    return (int8_t)(x == x ? byte : 0);
-}
-CAMEO_FN float cameo_quantized_u8(float x, float d, int zero)
-{
-    const float sum = cameo_steps(x, d, (float)-zero, (float)(255 - zero));
-    return x == x ? sum - CAMEO_WHOLE : (float)-zero;
-}
-CAMEO_FN float cameo_quantized_i8(float x, float d, int zero)
-{
-    const float sum = cameo_steps(x, d, (float)(-128 - zero), (float)(127 - zero));
-    return x == x ? sum - CAMEO_WHOLE : (float)-zero;
 }
 CAMEO_FN int32_t cameo_bits_f32_i32(float v)
 {

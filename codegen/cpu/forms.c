@@ -7,12 +7,11 @@
 // 4. A sigmoid, or x times it, takes a shorter form of exp, and one without division where it is
 //    rounded to bfloat16 next; x times the normal distribution, as GELU is, takes it without erf,
 //    and in fewer terms where it is rounded so. What a Softmax raises e to is not above 0.
-// 5. What is clipped to a byte and widened again to float32, as a quantised value is that is
-//    dequantised at once, never becomes a byte.
-// 6. What is divided by a constant scale, rounded and clipped to a byte is clipped first,
-// multiplied
-//    by the scale's inverse and corrected, which gives the same number; the byte is then the last
-//    of the sum with 1.5 * 2^23.
+// 5. What is clipped to 8 or 16 bits and widened again to float32, as a quantised value is that is
+//    dequantised at once, never becomes an integer.
+// 6. What is divided by a constant scale, rounded and clipped to 8 or 16 bits is clipped first,
+//    multiplied by the scale's inverse and corrected, which gives the same number; the integer is
+//    then the last bits of the sum with 1.5 * 2^23.
 // 7. A float32 that is rounded to float16 or bfloat16 and widened again is rounded in place; what
 //    is such a number already stays.
 
@@ -150,7 +149,7 @@ static bool is_scale(const Expr *e)
     return is_number(e, &d) && d >= ldexp(1, -100) && d <= ldexp(1, 100);
 }
 
-// Of bytes from `least` to `most`.
+// Of integers from `least` to `most`.
 static bool steps_of(Printer *p, const Expr *e, double least, double most, Steps *s)
 {
     double zero = 0;
@@ -207,21 +206,29 @@ static const char *print_quantized_by(Printer *p, const Expr *e)
         .at;
 }
 
+// The least and the greatest of an integer of 8 or 16 bits; false: t is another dtype.
+static bool holds(DType t, double *least, double *most)
+{
+    const uint32_t bits = dtype_info(t)->bits;
+    const bool is_signed = dtype_is_signed(t);
+    *most = ldexp(1, (int)bits - is_signed) - 1;
+    *least = is_signed ? -*most - 1 : 0;
+    return dtype_is_integer(t) && t != DT_BOOL && (bits == 8 || bits == 16);
+}
+
 // To an integer that int32 holds, from float32 that is clipped to what the integer holds.
 static const char *print_clipped_cast(Printer *p, const Expr *e)
 {
-    const DTypeInfo *to = dtype_info(e->dtype);
-    bool is_signed = dtype_is_signed(e->dtype);
-    if (e->a->dtype != DT_F32 || !dtype_is_integer(e->dtype) || e->dtype == DT_BOOL ||
-        (to->bits != 8 && to->bits != 16))
+    double least, most;
+    if (e->a->dtype != DT_F32 || !holds(e->dtype, &least, &most))
         return NULL;
-    double most = ldexp(1, (int)to->bits - is_signed) - 1, least = is_signed ? -most - 1 : 0;
     if (!clipped(e->a, least, most))
         return NULL;
-    const Expr *inside = to->bits == 8 ? inside_clip(e->a, least, most) : NULL;
+    const Expr *inside = inside_clip(e->a, least, most);
     Steps s;
     if (inside && steps_of(p, inside, least, most, &s))
         return print_steps(p, s.scale ? "quantize" : "nearest", e->dtype, &s);
+    inside = dtype_info(e->dtype)->bits == 8 ? inside : NULL;
     const char *by = inside && e->dtype == DT_U8 ? print_quantized_by(p, inside) : NULL;
     if (by)
         return by;
@@ -234,8 +241,9 @@ static const char *print_clipped_cast(Printer *p, const Expr *e)
         .at;
 }
 
-// A byte of clipped float32 that is float32 again, less a zero point or not: whole numbers, exact.
-static const char *print_widened_byte(Printer *p, const Expr *e)
+// An integer of clipped float32 that is float32 again, less a zero point or not: whole numbers,
+// exact.
+static const char *print_widened_clip(Printer *p, const Expr *e)
 {
     const Expr *zero = NULL, *wide = e->a;
     if (wide->kind == EX_BINARY && wide->op == B_SUB && wide->b->kind == EX_CONST) {
@@ -244,18 +252,19 @@ static const char *print_widened_byte(Printer *p, const Expr *e)
     }
     if (e->dtype != DT_F32 || !wide || wide->kind != EX_CAST || !is_own(p, wide))
         return NULL;
-    const Expr *byte = wide->dtype == DT_I32 ? wide->a : wide;
-    if (byte->kind != EX_CAST || (byte->dtype != DT_U8 && byte->dtype != DT_I8) ||
-        byte->a->dtype != DT_F32 || !is_own(p, byte) || !is_own(p, byte->a))
+    const Expr *whole = wide->dtype == DT_I32 ? wide->a : wide;
+    double least, most;
+    if (whole->kind != EX_CAST || !holds(whole->dtype, &least, &most) ||
+        whole->a->dtype != DT_F32 || !is_own(p, whole) || !is_own(p, whole->a))
         return NULL;
-    const double least = byte->dtype == DT_I8 ? -128 : 0, most = byte->dtype == DT_I8 ? 127 : 255;
-    const Expr *inside = clipped(byte->a, least, most) ? inside_clip(byte->a, least, most) : NULL;
-    if (!inside || (zero && (zero->value.i < -256 || zero->value.i > 256)))
-        return NULL;
+    const Expr *inside = clipped(whole->a, least, most) ? inside_clip(whole->a, least, most) : NULL;
     Steps s;
-    if (steps_of(p, inside, least, most, &s) && s.scale && s.zero == (zero ? zero->value.i : 0))
-        return print_steps(p, "quantized", byte->dtype, &s);
-    const char *v = str_printf(p->arena, "cameo_clipped_%s(%s)", dtype_suffix(byte->dtype),
+    if (inside && steps_of(p, inside, least, most, &s) && s.zero == (zero ? zero->value.i : 0))
+        return print_steps(p, s.scale ? "quantized" : "rounded", whole->dtype, &s);
+    if (!inside || dtype_info(whole->dtype)->bits != 8 ||
+        (zero && (zero->value.i < -256 || zero->value.i > 256)))
+        return NULL;
+    const char *v = str_printf(p->arena, "cameo_clipped_%s(%s)", dtype_suffix(whole->dtype),
                                without_parentheses(p, print_expr(p, inside)))
                         .at;
     return zero ? str_printf(p->arena, "(%s - %lld.0f)", v, (long long)zero->value.i).at : v;
@@ -580,7 +589,7 @@ const char *forms_print(Printer *p, const Expr *e)
         return NULL;
     const char *rounded = print_rounded(p, e);
     rounded = rounded ? rounded : print_short(p, e);
-    rounded = rounded ? rounded : print_widened_byte(p, e);
+    rounded = rounded ? rounded : print_widened_clip(p, e);
     return rounded ? rounded : print_clipped_cast(p, e);
 }
 

@@ -1,4 +1,4 @@
-// Quantisation in emitted programs: its shorter form gives the bytes of the schema's formula,
+// Quantisation in emitted programs: its shorter form gives the integers of the schema's formula,
 // saturate(round(x / scale) + zero), for every kind of float.
 
 #include "runtime/cameo_math.h"
@@ -74,8 +74,38 @@ static void test_bytes(void **unused)
             assert_int_equal(cameo_quantize_by_u8(x, d, u), a);
             assert_true(cameo_quantized_u8(x, d, u) == (float)(a - u));
             assert_true(cameo_quantized_i8(x, d, i) == (float)(b - i));
-            assert_int_equal(cameo_nearest_u8(x, u), saturated((float)u + whole, 0, 255));
-            assert_int_equal(cameo_nearest_i8(x, i), saturated((float)i + whole, -128, 127));
+            const int c = saturated((float)u + whole, 0, 255);
+            const int e = saturated((float)i + whole, -128, 127);
+            assert_int_equal(cameo_nearest_u8(x, u), c);
+            assert_int_equal(cameo_nearest_i8(x, i), e);
+            assert_true(cameo_rounded_u8(x, u) == (float)(c - u));
+            assert_true(cameo_rounded_i8(x, i) == (float)(e - i));
+        }
+    }
+}
+
+static void test_two_bytes(void **unused)
+{
+    (void)unused;
+    for (int s = 0; s < SCALES; s++) {
+        const float mantissa = 1.0f + (float)(draw() & 0x7fffff) / 8388608.0f;
+        const float d = ldexpf(mantissa, s % 3 ? within(-20, 2) : within(-99, 99));
+        const int u = s % 5 ? within(0, 65535) : s % 2 * 65535;
+        const int i = s % 5 ? within(-32768, 32767) : s % 2 ? 32767 : -32768;
+        for (int k = 0; k < NUMBERS; k++) {
+            const float x = number(k, k % 2 ? 256 * d : d), over = rintf(x / d), whole = rintf(x);
+            const int a = saturated((float)u + over, 0, 65535);
+            const int b = saturated((float)i + over, -32768, 32767);
+            const int c = saturated((float)u + whole, 0, 65535);
+            const int e = saturated((float)i + whole, -32768, 32767);
+            assert_int_equal(cameo_quantize_u16(x, d, u), a);
+            assert_int_equal(cameo_quantize_i16(x, d, i), b);
+            assert_true(cameo_quantized_u16(x, d, u) == (float)(a - u));
+            assert_true(cameo_quantized_i16(x, d, i) == (float)(b - i));
+            assert_int_equal(cameo_nearest_u16(x, u), c);
+            assert_int_equal(cameo_nearest_i16(x, i), e);
+            assert_true(cameo_rounded_u16(x, u) == (float)(c - u));
+            assert_true(cameo_rounded_i16(x, i) == (float)(e - i));
         }
     }
 }
@@ -113,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_two_bytes),
         cmocka_unit_test(test_any_scale),
         cmocka_unit_test(test_quotients),
     };
