@@ -4,7 +4,8 @@
 // The interpreter runs the node's own lowering, so that a folded result is what the program would
 // have computed; products of float32 are summed in the same order by a loop of their own. A node
 // is left alone where that would make the model larger (an Expand, weights that are kept in few
-// bits), takes too long, or gives an output of the model or of a branch. What grows and is read by
+// bits, but for those of convolutions, which would be widened in each run), takes too long, or gives
+// an output of the model or of a branch. What grows and is read by
 // nodes of constants alone (places that a ScatterND is told one by one) is known while the pass
 // runs, so that what comes of it in the end is compared with the constants that it began with.
 // Layers that make the same of the same have it computed once. What reads a result is inferred anew
@@ -32,8 +33,11 @@ enum {
     MAX_OPERATIONS = 20000000, // of one node
     MAY_GROW = 1 << 16,        // bytes by which results may be larger than operands and a half
     MAY_SWELL = 1 << 22,       // bytes of results that are known for the time of the pass
+    MAY_WIDEN = 16,            // times as large as what they are made of windows may be
     MAX_PORTS = 64,
 };
+
+enum { AS_WINDOW = 1, ELSE = 2 }; // how a value is needed: by a convolution as its window
 
 static const int64_t MULTIPLICATIONS = 16000000000; // of all products of matrices
 
@@ -42,7 +46,7 @@ typedef struct Fold {
     Arena *scratch;
     VEC(NodeId) nodes;
     uint8_t *kept;    // by value: an output of some graph
-    uint8_t *needed;  // by value: read by a node that runs in the program
+    uint8_t *needed;  // by value: how nodes that run in the program read it
     uint8_t *news;    // by value: more is known of it than before the pass
     int64_t *rests;   // by value that is known for the time of the pass: bytes that it is made of
     VEC(ValueId) swollen; // these values
@@ -78,7 +82,12 @@ static bool is_plain(const Fold *f, const Node *n)
     return n->nout && n->def && n->def->lower && !n->fault.at;
 }
 
-// Which values do nodes read that are not of constants alone?
+static bool is_window(const Node *n, uint32_t operand)
+{
+    return operand == 1 && (node_is(n, "Conv") || node_is(n, "ConvTranspose"));
+}
+
+// How do nodes that are not of constants alone read each value?
 static void find_needed(Fold *f)
 {
     uint8_t *known = NEWS(f->scratch, uint8_t, f->m->values.len);
@@ -88,7 +97,7 @@ static void find_needed(Fold *f)
         for (uint32_t k = 0; k < n->nin && all; k++)
             all = !n->in[k] || known[n->in[k]] || value_at(f->m, n->in[k])->constant;
         for (uint32_t k = 0; k < n->nin && !all; k++)
-            f->needed[n->in[k]] = 1;
+            f->needed[n->in[k]] |= is_window(n, k) ? AS_WINDOW : ELSE;
         for (uint32_t k = 0; k < n->nout && all; k++)
             known[n->out[k]] = 1;
     }
@@ -165,9 +174,12 @@ typedef struct Results {
     const TensorData *data[MAX_PORTS];
 } Results;
 
-static bool is_worth(int64_t bytes, int64_t rest)
+static bool is_worth(const Fold *f, const Results *r, int64_t bytes, int64_t rest)
 {
-    return bytes <= rest + rest / 2 + MAY_GROW;
+    bool windows = true;
+    for (uint32_t i = 0; i < r->n; i++)
+        windows = windows && f->needed[r->at[i]] == AS_WINDOW;
+    return bytes <= rest + rest / 2 + MAY_GROW || (windows && bytes / MAY_WIDEN <= rest);
 }
 
 static bool may_swell(const Fold *f, const Results *r, int64_t bytes)
@@ -181,7 +193,7 @@ static bool may_swell(const Fold *f, const Results *r, int64_t bytes)
 // Takes the node's place, or lets the pass know it where that is not worth its bytes.
 static void keep_results(Fold *f, NodeId id, const Results *r, int64_t bytes, int64_t rest)
 {
-    if (is_worth(bytes, rest)) {
+    if (is_worth(f, r, bytes, rest)) {
         graph_remove(f->m, id);
         for (uint32_t i = 0; i < r->n; i++)
             make_initializer(f, r->at[i], r->data[i]);
@@ -320,7 +332,7 @@ static void take_results(Fold *f, NodeId id, Module *mod, InterpTensor *out, int
         bytes += bytes_of(&out[i]);
         r.at[i] = buffer_at(mod, mod->outputs.at[i])->value;
     }
-    const bool kept = is_worth(bytes, rest) || may_swell(f, &r, bytes);
+    const bool kept = is_worth(f, &r, bytes, rest) || may_swell(f, &r, bytes);
     for (uint32_t i = 0; i < r.n; i++) {
         if (kept)
             r.data[i] = tensor_new(f->m->arena, out[i].dtype, out[i].rank, out[i].dims,
