@@ -4,8 +4,8 @@
 // The interpreter runs the node's own lowering, so that a folded result is what the program would
 // have computed; products of float32 are summed in the same order by a loop of their own. A node
 // is left alone where that would make the model larger (an Expand, weights that are kept in few
-// bits, but for those of convolutions, which would be widened in each run), takes too long, or gives
-// an output of the model or of a branch. What grows and is read by
+// bits, but for those of convolutions, which would be widened in each run), takes too long, or
+// gives an output of the model or of a branch. What grows and is read by
 // nodes of constants alone (places that a ScatterND is told one by one) is known while the pass
 // runs, so that what comes of it in the end is compared with the constants that it began with.
 // Layers that make the same of the same have it computed once. What reads a result is inferred anew

@@ -512,8 +512,9 @@ CAMEO_FN float cameo_steps(float x, float d, float low, float high)
 {
     return CAMEO_WHOLE + cameo_over_f32(cameo_around_0(x, low * d, high * d), d);
 }
-/* QuantizeLinear of x / d (quantize), or of x (nearest): an integer of 8 or 16 bits; or the same less
- * its zero point, as a float (quantized, rounded). NaN gives the integer 0, as cameo_clipped_u8 does. */
+/* QuantizeLinear of x / d (quantize), or of x (nearest): an integer of 8 or 16 bits; or the same
+ * less its zero point, as a float (quantized, rounded). NaN gives the integer 0, as
+ * cameo_clipped_u8 does. */
 #define CAMEO_STEPS_OF(name, type, least, most)                                                    \
     CAMEO_FN type cameo_quantize_##name(float x, float d, int zero)                                \
     {                                                                                              \
