@@ -1,54 +1,15 @@
-#include "codegen/cpu/layouts.h"
-
-#include "codegen/byte_function.h"
-#include "codegen/cpu/byte_conv.h"
 #include "codegen/cpu/centre.h"
-#include "codegen/cpu/laid.h"
-#include "codegen/cpu/pixel_conv.h"
-#include "codegen/cpu/pixel_finish.h"
+#include "codegen/cpu/layouts_parts.h"
 #include "codegen/cpu/pixel_planes.h"
-#include "codegen/cpu/pixel_winograd.h"
-#include "passes/solver/labels.h"
 
 #include <string.h>
 
-enum { BOTH = 1 << PLANES | 1 << PIXELS, RANK = LAID_RANK, MAX_NEST = 16 };
+enum { BOTH = 1 << PLANES | 1 << PIXELS };
 enum { LEAST_PART = 4, VECTOR = 16 }; // a pixel has channels for 1 / LEAST_PART of it
 // What an element costs, in tenths of nanoseconds: moved to another layout; read by a convolution
 // of planes, bfloat16 or bytes, which copies it; stored by that; stored where lanes are no
 // neighbours.
 enum { MOVED = 4, COPIED = 4, COPIED_BYTE = 2, STORED = 5, STORED_BYTE = 2, APART = 4 };
-
-// A kernel of the module's list of steps.
-typedef struct Site {
-    Step *step;
-    uint32_t group;    // whose variable is this one's too: kernels that make parts of one value
-    uint32_t variable; // the label
-    LabelSet allowed;
-    const Stmt *body; // of such loops, groups being channels of one; NULL: the kernel's
-    const Stmt *loops[MAX_NEST], *store; // store: NULL where it is no nest around one store
-    uint32_t nloops;
-    LoopId channel; // whose channels are those of the values in pixels; 0: none
-    int64_t lanes;  // the fewest of a value in pixels that is read; 0: none
-    int64_t part;   // lanes of one pixel that are all it makes, others being another's; 0: no such
-    bool beside;    // channels decide what is read of values in planes
-    int64_t apart, taps; // such reads of an element that lanes would do apart; summed so often
-    Conv conv;
-    ByteWeights weights;
-    PixelConv *pixels; // a convolution that could read pixels; NULL: none
-} Site;
-
-typedef struct Layouts {
-    Module *mod;
-    Printer *p;
-    Arena *arena;
-    const ConvChoice *how;
-    Site *sites;
-    uint32_t nsites, nvalues;
-    Laid *values; // by BufferId
-    Labels *labels;
-    Site *site; // that is looked at
-} Layouts;
 
 // ---- what may lie in pixels --------------------------------------------------------------------
 
@@ -118,8 +79,7 @@ static void count_writers(Layouts *l, const Stmt *s, Site *site)
     }
 }
 
-// What a kernel does, whatever form it has in planes.
-static const Stmt *body_of(const Site *site)
+const Stmt *site_body(const Site *site)
 {
     const Kernel *k = site->step->kernel;
     return site->body ? site->body : k->point ? k->point : k->body;
@@ -127,7 +87,7 @@ static const Stmt *body_of(const Site *site)
 
 static void read_nest(Site *site)
 {
-    const Stmt *s = body_of(site);
+    const Stmt *s = site_body(site);
     for (; s && s->kind == S_FOR && s->par && !s->next && site->nloops < MAX_NEST; s = s->body)
         site->loops[site->nloops++] = s;
     site->store = s && s->kind == S_STORE && !s->next ? s : NULL;
@@ -358,13 +318,13 @@ static void read_conv(Layouts *l, Site *site)
     site->channel = c.channel;
 }
 
-static void walk_values(Layouts *l, const Stmt *s, void (*visit)(void *context, const Expr *e))
+void site_walk(Layouts *l, const Stmt *s, void (*visit)(void *context, const Expr *e))
 {
     for (; s; s = s->next) {
         if (s->value)
             expr_walk(l->mod, s->value, visit, l);
-        walk_values(l, s->body, visit);
-        walk_values(l, s->other, visit);
+        site_walk(l, s->body, visit);
+        site_walk(l, s->other, visit);
     }
 }
 
@@ -388,7 +348,7 @@ static void read_sites(Layouts *l)
             site->group = n - 1;
             read_nest(site);
             count_writers(l, s->kernel->body, site);
-            walk_values(l, s->kernel->body, note_read);
+            site_walk(l, s->kernel->body, note_read);
         }
     for (uint32_t i = 0; i < l->nsites; i++)
         read_conv(l, &l->sites[i]);
@@ -426,7 +386,7 @@ static void agree_around(Layouts *l, Site *site)
     v->around = zero;
 }
 
-static int64_t lanes_of(Layouts *l, const Site *site)
+int64_t site_lanes(Layouts *l, const Site *site)
 {
     const Laid *y = &l->values[site->store->buffer];
     if (site->part)
@@ -458,13 +418,13 @@ static void allow(Layouts *l, Site *site)
         site->part = part_of(l, site, site->loops[i]->var);
     if (y && y->fits)
         test_access(l, site->store->buffer, site->store->at);
-    walk_values(l, body_of(site), test_load);
+    site_walk(l, site_body(site), test_load);
     if (!site->channel)
         site->allowed = 1 << PLANES;
     site->taps = 1;
     if (site->channel && !site->pixels)
-        walk_values(l, body_of(site), test_beside);
-    if (site->beside && rest_of(l, site, lanes_of(l, site)))
+        site_walk(l, site_body(site), test_beside);
+    if (site->beside && rest_of(l, site, site_lanes(l, site)))
         site->allowed = 1 << PLANES;
 }
 
@@ -510,254 +470,9 @@ static void choose(Layouts *l)
     }
     for (uint32_t i = 0; i < l->nsites; i++) {
         l->site = &l->sites[i];
-        walk_values(l, body_of(l->site), add_use);
+        site_walk(l, site_body(l->site), add_use);
     }
     labels_solve(l->labels);
-}
-
-// ---- rewriting ---------------------------------------------------------------------------------
-
-typedef struct Rewrite {
-    Layouts *l;
-    uint32_t label;
-    LoopId channel; // is lanes * block + lane; 0: stays
-    Index as, most; // and its last value, for what lies in planes; NULL: no lane is beyond
-    ExprMap map;
-} Rewrite;
-
-static Index at_channel(void *context, const Atom *a)
-{
-    const Rewrite *r = context;
-    return r->channel && a->kind == ATOM_LOOP && a->var == r->channel ? r->as : NULL;
-}
-
-// What fills up pixels reads the last channel of what lies in planes; a table of all bytes has an
-// element for whatever that is.
-static const Expr *inside_load(const Rewrite *r, const Expr *e)
-{
-    Module *mod = r->l->mod;
-    if (byte_looked_up(mod, e))
-        return NULL;
-    Rewrite clipped = *r;
-    clipped.as = poly_min(mod->polys, r->as, r->most);
-    clipped.map.context = &clipped;
-    Index *at = NEWS(mod->arena, Index, e->rank + 1);
-    for (uint32_t i = 0; i < e->rank; i++)
-        at[i] = index_map(mod, e->at[i], &clipped.map);
-    return expr_load(mod, e->buffer, at);
-}
-
-static const Expr *moved_load(void *context, const Expr *e)
-{
-    Rewrite *r = context;
-    if (e->kind != EX_LOAD)
-        return NULL;
-    if (!r->l->values[e->buffer].fits)
-        return r->most ? inside_load(r, e) : NULL;
-    Index at[RANK];
-    for (uint32_t i = 0; i < RANK; i++)
-        at[i] = index_map(r->l->mod, e->at[i], &r->map);
-    const Laid *v = &r->l->values[e->buffer];
-    return expr_load(r->l->mod, v->in[r->label],
-                     r->label == PIXELS ? laid_in_pixels(r->l->mod, v, at) : at);
-}
-
-static Stmt *map_stmts(Rewrite *r, const Stmt *s)
-{
-    Module *mod = r->l->mod;
-    Stmt *first = NULL, **tail = &first;
-    for (; s; s = s->next, tail = &(*tail)->next) {
-        Stmt *copy = NEW(mod->arena, Stmt);
-        *copy = *s;
-        copy->value = s->value ? expr_map(mod, s->value, &r->map) : NULL;
-        Index *at = NEWS(mod->arena, Index, s->rank + 1);
-        for (uint32_t i = 0; i < s->rank; i++)
-            at[i] = index_map(mod, s->at[i], &r->map);
-        copy->at = at;
-        copy->body = map_stmts(r, s->body);
-        copy->other = map_stmts(r, s->other);
-        *tail = copy;
-    }
-    return first;
-}
-
-// Nothing is stored to planes for what fills up the last block.
-static Stmt *guard(const Rewrite *r, Stmt *store)
-{
-    Module *mod = r->l->mod;
-    Stmt *s = NEW(mod->arena, Stmt);
-    *s = (Stmt){.kind = S_IF, .body = store};
-    s->value = expr_compare(mod, C_LE, expr_index(mod, r->as), expr_index(mod, r->most));
-    return s;
-}
-
-// The kernel's store and the loops around it, lanes innermost. *block, *lane: what the channel
-// became.
-static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, LoopId *lane)
-{
-    Layouts *l = r->l;
-    Module *mod = l->mod;
-    Polys *polys = mod->polys;
-    int64_t extent;
-    poly_is_const(loop_extent(polys, site->channel), &extent);
-    *block = loop_new(polys, poly_const(polys, (extent + lanes - 1) / lanes));
-    *lane = loop_new(polys, poly_const(polys, lanes));
-    r->channel = site->channel;
-    r->as = poly_loop(polys, *lane);
-    if (!site->part)
-        r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes), r->as);
-    r->most = extent % lanes ? poly_const(polys, extent - 1) : NULL;
-    Stmt *store = map_stmts(r, site->store);
-    if (l->values[store->buffer].fits) {
-        store->at = laid_in_pixels(mod, &l->values[store->buffer], store->at);
-        store->rank = RANK + 1;
-        store->buffer = l->values[store->buffer].in[PIXELS];
-    }
-    Stmt *inside = r->most && !l->values[site->store->buffer].fits ? guard(r, store) : store;
-    Stmt *body = laid_loop(mod, *lane, inside);
-    for (uint32_t i = site->nloops; i > 0; i--) {
-        const LoopId v = site->loops[i - 1]->var;
-        body = laid_loop(mod, v == site->channel ? *block : v, body);
-    }
-    site->store = store;
-    site->step->kernel->body = body;
-}
-
-static bool make_conv(Layouts *l, Rewrite *r, Site *site, LoopId block, LoopId lane, Str *error)
-{
-    Module *mod = l->mod;
-    Conv *c = NEW(mod->arena, Conv);
-    PixelConv *to = site->pixels;
-    *c = site->conv;
-    to->wide = l->how->wide;
-    to->part = site->part;
-    to->columns = to->part ? PIXEL_PANEL : lanes_of(l, site);
-    to->border = to->few ? pixel_conv_border(to) : l->values[c->x->buffer].border;
-    to->lines = to->in[0] + 2 * to->border;
-    to->across = to->in[1] + 2 * to->border;
-    to->block = block;
-    to->lane = lane;
-    c->reduce = expr_map(mod, c->reduce, &r->map);
-    c->x = expr_map(mod, c->x, &r->map);
-    c->store = site->store;
-    to->filled = (to->channels + to->columns - 1) / to->columns * to->columns;
-    if (c->bytes && !pixel_conv_pack(mod, c, &site->weights, to, error)) // sums read its totals
-        return false;
-    pixel_conv_finish(mod, site->step->kernel, c, to);
-    if (pixel_winograd_choose(mod, c, to, l->how))
-        return pixel_winograd_pack(mod, c, &site->weights, to, error);
-    return c->bytes || pixel_conv_pack(mod, c, &site->weights, to, error);
-}
-
-static bool rewrite(Layouts *l, Site *site, Str *error)
-{
-    Rewrite r = {.l = l, .label = labels_of(l->labels, site->variable)};
-    r.map = (ExprMap){&r, moved_load, at_channel};
-    if (r.label == PLANES) {
-        site->step->kernel->body = map_stmts(&r, site->step->kernel->body);
-        return true;
-    }
-    LoopId block, lane;
-    const int64_t lanes = lanes_of(l, site);
-    rewrite_nest(&r, site, lanes, &block, &lane);
-    return !site->pixels || make_conv(l, &r, site, block, lane, error);
-}
-
-// ---- rewriting all ------------------------------------------------------------------------------
-
-static Step *insert_kernel(Layouts *l, Step *after, const char *name, Stmt *body)
-{
-    Module *mod = l->mod;
-    Kernel *k = NEW(mod->arena, Kernel);
-    *k = (Kernel){.id = mod->nkernels++, .name = str_of(name), .node = after->kernel->node};
-    k->body = body;
-    Step *s = NEW(mod->arena, Step);
-    *s = (Step){.kind = STEP_KERNEL, .node = after->node, .kernel = k, .next = after->next};
-    after->next = s;
-    return s;
-}
-
-// The buffers in which a value lies, now that all labels are known.
-static void place(Layouts *l, BufferId b)
-{
-    Module *mod = l->mod;
-    Polys *polys = mod->polys;
-    Laid *v = &l->values[b];
-    const uint32_t made = labels_of(l->labels, v->maker->variable);
-    const Buffer planes = *buffer_at(mod, b);
-    const int64_t lanes = pixel_lanes(planes.dtype);
-    Index *dims = NEWS(mod->arena, Index, RANK + 1);
-    dims[0] = planes.dims[0];
-    dims[1] = poly_const(polys, v->blocks);
-    dims[2] = poly_const(polys, v->dims[2] + 2 * v->border);
-    dims[3] = poly_const(polys, v->dims[3] + 2 * v->border);
-    dims[4] = poly_const(polys, lanes);
-    v->in[made] = b;
-    const bool wanted = v->in[!made] != 0;
-    if (wanted)
-        v->in[!made] =
-            buffer_new(mod, BUF_TEMP, planes.name, planes.dtype, made == PIXELS ? RANK : RANK + 1,
-                       made == PIXELS ? planes.dims : dims);
-    if (made == PIXELS) {
-        buffer_at(mod, b)->rank = RANK + 1;
-        buffer_at(mod, b)->dims = dims;
-    }
-}
-
-// Which layouts of a value are asked for, and the border that is.
-static void note_use(void *context, const Expr *e)
-{
-    Layouts *l = context;
-    Laid *v = e->kind == EX_LOAD ? &l->values[e->buffer] : NULL;
-    const uint32_t label = labels_of(l->labels, l->site->variable);
-    if (!v || !v->fits)
-        return;
-    v->in[label] = e->buffer;
-    if (label == PIXELS && l->site->pixels && e == l->site->conv.x) {
-        const int64_t border = pixel_conv_border(l->site->pixels);
-        v->border = border > v->border ? border : v->border;
-    }
-}
-
-// Is what fills up the pixels of a value to be made 0? A weight of 0 makes nothing of it where it
-// is no infinity and no NaN; bytes are neither, and convolutions may give 0 by themselves.
-static bool is_blank(Layouts *l, BufferId b, uint32_t made)
-{
-    const Laid *v = &l->values[b];
-    const DType t = buffer_at(l->mod, v->in[PIXELS])->dtype;
-    if (t != DT_BF16 || v->dims[1] % pixel_lanes(t) == 0)
-        return false;
-    return made == PLANES || !v->maker->pixels || !pixel_finish_fills(l->mod, v->maker->pixels);
-}
-
-static bool apply(Layouts *l, Str *error)
-{
-    const uint32_t nbuffers = l->mod->buffers.len;
-    for (uint32_t i = 0; i < l->nsites; i++) {
-        l->site = &l->sites[i];
-        walk_values(l, body_of(l->site), note_use);
-    }
-    for (BufferId b = 1; b < nbuffers; b++)
-        if (l->values[b].fits)
-            place(l, b);
-    for (uint32_t i = 0; i < l->nsites; i++)
-        if (!rewrite(l, &l->sites[i], error))
-            return false;
-    for (BufferId b = 1; b < nbuffers; b++) {
-        const Laid *v = &l->values[b];
-        if (!v->fits)
-            continue;
-        Step *after = v->maker->step;
-        const uint32_t made = labels_of(l->labels, v->maker->variable);
-        if (v->in[!made])
-            after = insert_kernel(l, after, made == PIXELS ? "to_planes" : "to_pixels",
-                                  laid_move(l->mod, v, !made));
-        if (v->in[PIXELS] && v->border)
-            insert_kernel(l, after, "border", laid_border(l->mod, v));
-        if (v->in[PIXELS] && is_blank(l, b, made))
-            insert_kernel(l, after, "blank", laid_blank(l->mod, v));
-    }
-    return true;
 }
 
 bool layouts_module(Module *mod, const ConvChoice *how, Str *error)
@@ -781,7 +496,7 @@ bool layouts_module(Module *mod, const ConvChoice *how, Str *error)
         l.values[b].fits &= l.values[b].maker != NULL;
     if (ok && any) {
         choose(&l);
-        ok = apply(&l, error);
+        ok = layouts_apply(&l, error);
         steps_drop_unread(mod);
     }
     for (uint32_t i = 0; i < l.nsites; i++)
