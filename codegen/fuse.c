@@ -287,18 +287,31 @@ static bool ends_apart(Fusion *x, const Trial *t)
     return false;
 }
 
-// The end of a product's arithmetic, for a reader that sums or pools it to a few elements: it is
-// done where the product is, on sums in registers, and the reader passes over what is stored then.
-// What widens that again, as a cast of bytes, is the reader's.
-static bool is_pooled(Fusion *x, const Trial *t, const Shape *reader, uint32_t place)
+// How many the kernel stores, which may be a part of a value.
+static double elements_of(Fusion *x, const Kernel *k)
+{
+    const Point p = point_of(k->body);
+    double n = p.store ? 1 : 0;
+    for (uint32_t i = 0; i < p.nloops; i++)
+        n *= fuse_eval(&x->f, loop_extent(x->f.mod->polys, p.loops[i]->var));
+    return n;
+}
+
+// The end of a product's arithmetic, for a reader that sums or pools it to a few elements, or that
+// has many elements share each of its: it is done where the product is, on sums in registers, and
+// the reader passes over what is stored then, in whatever layout. What widens that again, as a cast
+// of bytes, is the reader's.
+static bool is_apart(Fusion *x, const Trial *t, const Shape *reader, uint32_t place)
 {
     enum { FEW = 4 };
     const BufferId b = t->p.store->buffer;
     const Place *c = at(x, place);
-    if (t->view || !reader->reduces || reader->product || c->writes.len != 1 ||
-        FEW * size_of(x, c->writes.at[0]) > size_of(x, b))
+    if (t->view || reader->product || c->writes.len != 1)
         return false;
-    return !widens(x, t->producer, b) && ends_product(x, t->producer, BEFORE);
+    const double read = size_of(x, b);
+    const bool pooled = reader->reduces && FEW * size_of(x, c->writes.at[0]) <= read;
+    const bool shared = !reader->reduces && FEW * read <= elements_of(x, c->step->kernel);
+    return (pooled || shared) && !widens(x, t->producer, b) && ends_product(x, t->producer, BEFORE);
 }
 
 // A byte of which alone the reader computes something dear, which is looked up: made first, as
@@ -353,7 +366,7 @@ static bool try_reader(Fusion *x, Trial *t, uint32_t reader)
         return is_one_hot(t->p.store->value) && try_lookup(x, t, reader);
     Shape before = shape_of(f, split_loops(f, old));
     if (before.data_extents || (before.product && (t->shape.product || ends_apart(x, t))) ||
-        is_pooled(x, t, &before, reader) || is_looked_up(x, t, old) ||
+        is_apart(x, t, &before, reader) || is_looked_up(x, t, old) ||
         !takes_parts(f, t, old, &before))
         return false;
     Stmt *body = inline_point(f, old, &t->p, t->vars);
@@ -404,7 +417,8 @@ static bool try_all(Fusion *x, Trial *t)
     if (t->readers.len == 0 || t->work > before + f->target->element / 2 * saved_elements(x, t) ||
         x->work - before + t->work > x->limit)
         return false;
-    return t->readers.len == 1 || t->view || !ends_product(x, t->producer, BEFORE);
+    return t->readers.len == 1 || t->view || widens(x, t->producer, b) ||
+           !ends_product(x, t->producer, BEFORE);
 }
 
 // ---- doing it ---------------------------------------------------------------------------------
