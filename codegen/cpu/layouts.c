@@ -102,7 +102,8 @@ static bool takes_whole(const Layouts *l, const Site *site, BufferId b, int64_t 
     const int64_t made = l->values[y].fits ? pixel_lanes(buffer_at(l->mod, y)->dtype) : lanes;
     if (channels % lanes == 0 && channels % made == 0)
         return true;
-    return l->values[b].dims[1] == channels && l->values[y].fits && lanes >= made;
+    return l->values[b].dims[1] == channels &&
+           (l->values[y].fits ? lanes >= made : layouts_fills(l, site));
 }
 
 static int64_t buffer_lanes(const Layouts *l, BufferId b)
@@ -424,7 +425,9 @@ static void allow(Layouts *l, Site *site)
     site->taps = 1;
     if (site->channel && !site->pixels)
         site_walk(l, site_body(site), test_beside);
-    if (site->beside && rest_of(l, site, site_lanes(l, site)))
+    Rows rows;
+    if (site->beside && rest_of(l, site, site_lanes(l, site)) &&
+        !layouts_find_rows(l, site, true, &rows))
         site->allowed = 1 << PLANES;
 }
 

@@ -9,11 +9,24 @@
 
 // ---- rewriting ---------------------------------------------------------------------------------
 
+static Step *insert_kernel(Module *mod, Step *after, const char *name, Stmt *body)
+{
+    Kernel *k = NEW(mod->arena, Kernel);
+    *k = (Kernel){.id = mod->nkernels++, .name = str_of(name), .node = after->kernel->node};
+    k->body = body;
+    Step *s = NEW(mod->arena, Step);
+    *s = (Step){.kind = STEP_KERNEL, .node = after->node, .kernel = k, .next = after->next};
+    after->next = s;
+    return s;
+}
+
 typedef struct Rewrite {
     Layouts *l;
     uint32_t label;
     LoopId channel; // is lanes * block + lane; 0: stays
     Index as, most; // and its last value, for what lies in planes; NULL: no lane is beyond
+    Rows rows;
+    LoopId lane;
     ExprMap map;
 } Rewrite;
 
@@ -42,8 +55,9 @@ static const Expr *inside_load(const Rewrite *r, const Expr *e)
 static const Expr *moved_load(void *context, const Expr *e)
 {
     Rewrite *r = context;
-    if (e->kind != EX_LOAD)
-        return NULL;
+    const Expr *row = layouts_row_at(r->l->mod, &r->rows, r->lane, e);
+    if (row || e->kind != EX_LOAD)
+        return row;
     if (!r->l->values[e->buffer].fits)
         return r->most ? inside_load(r, e) : NULL;
     Index at[RANK];
@@ -83,6 +97,37 @@ static Stmt *guard(const Rewrite *r, Stmt *store)
     return s;
 }
 
+// What is summed of each channel is stored for all lanes of the last pixel too, in a buffer that
+// has them, from which a kernel of its own takes the channels.
+static void fill_up(const Rewrite *r, const Site *site, Stmt *store, int64_t channels)
+{
+    Module *mod = r->l->mod;
+    const Buffer y = *buffer_at(mod, store->buffer);
+    Index *dims = NEWS(mod->arena, Index, y.rank);
+    memcpy(dims, y.dims, y.rank * sizeof *dims);
+    dims[1] = poly_const(mod->polys, channels);
+    Stmt *copy = NEW(mod->arena, Stmt);
+    *copy = *site->store;
+    store->buffer = buffer_new(mod, BUF_TEMP, y.name, y.dtype, y.rank, dims);
+    copy->value = expr_load(mod, store->buffer, site->store->at);
+    for (uint32_t i = site->nloops; i > 0; i--)
+        copy = laid_loop(mod, site->loops[i - 1]->var, copy);
+    insert_kernel(mod, site->step, "channels", copy);
+}
+
+// Rows for what hangs on channels and on no pixel of a line.
+static void make_rows(Rewrite *r, const Site *site, bool rest)
+{
+    Rows rows;
+    if (!layouts_find_rows(r->l, site, rest, &rows))
+        return;
+    for (uint32_t i = 0; i < rows.n; i++) {
+        rows.local[i] = r->l->mod->nlocals++;
+        rows.made[i] = expr_map(r->l->mod, rows.of[i], &r->map);
+    }
+    r->rows = rows;
+}
+
 // The kernel's store and the loops around it, lanes innermost. *block, *lane: what the channel
 // became.
 static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, LoopId *lane)
@@ -99,17 +144,24 @@ static void rewrite_nest(Rewrite *r, Site *site, int64_t lanes, LoopId *block, L
     if (!site->part)
         r->as = poly_add(polys, poly_scale(polys, poly_loop(polys, *block), lanes), r->as);
     r->most = extent % lanes ? poly_const(polys, extent - 1) : NULL;
+    r->lane = *lane;
+    make_rows(r, site, extent % lanes != 0);
     Stmt *store = map_stmts(r, site->store);
     if (l->values[store->buffer].fits) {
         store->at = laid_in_pixels(mod, &l->values[store->buffer], store->at);
         store->rank = RANK + 1;
         store->buffer = l->values[store->buffer].in[PIXELS];
     }
-    Stmt *inside = r->most && !l->values[site->store->buffer].fits ? guard(r, store) : store;
-    Stmt *body = laid_loop(mod, *lane, inside);
+    const bool guarded = r->most && !l->values[site->store->buffer].fits;
+    const bool filled = guarded && layouts_fills(l, site);
+    if (filled)
+        fill_up(r, site, store, (extent + lanes - 1) / lanes * lanes);
+    Stmt *body = laid_loop(mod, *lane, guarded && !filled ? guard(r, store) : store);
     for (uint32_t i = site->nloops; i > 0; i--) {
         const LoopId v = site->loops[i - 1]->var;
         body = laid_loop(mod, v == site->channel ? *block : v, body);
+        if (i == site->nloops)
+            body = layouts_fill_rows(mod, &r->rows, *lane, body);
     }
     site->store = store;
     site->step->kernel->body = body;
@@ -156,18 +208,6 @@ static bool rewrite(Layouts *l, Site *site, Str *error)
 }
 
 // ---- rewriting all ------------------------------------------------------------------------------
-
-static Step *insert_kernel(Layouts *l, Step *after, const char *name, Stmt *body)
-{
-    Module *mod = l->mod;
-    Kernel *k = NEW(mod->arena, Kernel);
-    *k = (Kernel){.id = mod->nkernels++, .name = str_of(name), .node = after->kernel->node};
-    k->body = body;
-    Step *s = NEW(mod->arena, Step);
-    *s = (Step){.kind = STEP_KERNEL, .node = after->node, .kernel = k, .next = after->next};
-    after->next = s;
-    return s;
-}
 
 // The buffers in which a value lies, now that all labels are known.
 static void place(Layouts *l, BufferId b)
@@ -242,12 +282,12 @@ bool layouts_apply(Layouts *l, Str *error)
         Step *after = v->maker->step;
         const uint32_t made = labels_of(l->labels, v->maker->variable);
         if (v->in[!made])
-            after = insert_kernel(l, after, made == PIXELS ? "to_planes" : "to_pixels",
+            after = insert_kernel(l->mod, after, made == PIXELS ? "to_planes" : "to_pixels",
                                   laid_move(l->mod, v, !made));
         if (v->in[PIXELS] && v->border)
-            insert_kernel(l, after, "border", laid_border(l->mod, v));
+            insert_kernel(l->mod, after, "border", laid_border(l->mod, v));
         if (v->in[PIXELS] && is_blank(l, b, made))
-            insert_kernel(l, after, "blank", laid_blank(l->mod, v));
+            insert_kernel(l->mod, after, "blank", laid_blank(l->mod, v));
     }
     return true;
 }

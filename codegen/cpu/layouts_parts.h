@@ -48,6 +48,26 @@ void site_walk(Layouts *l, const Stmt *s, void (*visit)(void *context, const Exp
 // Channels that are innermost where the kernel is one of pixels.
 int64_t site_lanes(Layouts *l, const Site *site);
 
+// What a kernel in pixels keeps in rows, one element for each lane (codegen/cpu/layouts_rows.c).
+enum { MOST_ROWS = 8 };
+typedef struct Rows {
+    uint32_t n;
+    const Expr *of[MOST_ROWS], *made[MOST_ROWS]; // as they stand in planes; of the lanes of a block
+    LocalId local[MOST_ROWS];
+} Rows;
+
+// Finds them: what is more than a load, or anything where channels fill no whole pixels (rest).
+// false: some of what hangs on channels alone cannot be in a row.
+bool layouts_find_rows(const Layouts *l, const Site *site, bool rest, Rows *rows);
+// The element of the row that stands for e, or NULL.
+const Expr *layouts_row_at(Module *mod, const Rows *rows, LoopId lane, const Expr *e);
+// Statements that make the rows, before body.
+Stmt *layouts_fill_rows(Module *mod, const Rows *rows, LoopId lane, Stmt *body);
+
+// Does the kernel reduce each channel to what lies in planes? Then lanes that are no channels are
+// made as well, and left behind.
+bool layouts_fills(const Layouts *l, const Site *site);
+
 // Rewrites all kernels, now that labels are known, and moves what is read in another layout
 // (codegen/cpu/layouts_apply.c). false with *error where weights cannot be read.
 bool layouts_apply(Layouts *l, Str *error);
