@@ -125,7 +125,7 @@ cameo_narrow_bytes_some(const cameo_narrow_bytes *kind, cameo_narrow_sizes s, in
                         int64_t to, const int32_t *a, int64_t words, const int32_t *b, float *c,
                         int64_t ldc)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
+    enum { PANEL = CAMEO_LANES * CAMEO_BYTES_VECTORS, WIDTH = CAMEO_TILE_COLUMNS };
     int32_t codes[CAMEO_BYTES_DEEP / 4 * WIDTH];
     const int64_t turns = s.block * kind->floats->bits / 32, own = turns + 1 + s.zeros;
     const int64_t blocks = (s.k + s.block - 1) / s.block, deep = CAMEO_BYTES_DEEP / s.block;
@@ -173,7 +173,7 @@ static __attribute__((noinline, unused)) void
 cameo_narrow_bytes_one(const cameo_narrow_bytes *kind, cameo_narrow_sizes s, const float *a,
                        int64_t am, int64_t ak, const int32_t *b, float *c, int64_t ldc)
 {
-    enum { PANEL = CAMEO_LANES * CAMEO_VECTORS, DEEP = CAMEO_NARROW_K };
+    enum { PANEL = CAMEO_LANES * CAMEO_BYTES_VECTORS, DEEP = CAMEO_NARROW_K };
     if (!kind->spread) {
         cameo_narrow_product(kind->floats, s, a, am, ak, b, c, ldc);
         return;

@@ -1,26 +1,47 @@
 // Tiles of products of bytes with factors of few bits, for processors that multiply four bytes and
-// add them to 32 bits.
+// add them to 32 bits, or codes of up to 4 bits and add two of them to 16.
 //
 // Codes are unsigned there and numbers of the rows signed: what a code of 0 stands for is taken
 // from the sums before they begin. They are integers over a block of k, whose end makes them
-// floats, takes what zero points add and multiplies by both scales.
+// floats, takes what zero points add and multiplies by both scales. Where two products are added in
+// 16 bits (`whole`), so are those of up to eight words of k, at most 8 * 2 * 15 * 127; the sums of
+// 32 bits, which wait in memory, take them then.
 
 #include "codegen/cpu/narrow_bytes.h"
 #include "codegen/cpu/gemm.h"
 #include "codegen/cpu/processor.h"
 
 enum { ROWS = 4, MOST_BLOCK = 256, LEAST_K = 32 };
+enum { TURN = 4, HELD = 8 }; // words of k, of which sums of 16 bits hold what they add
 
 typedef struct DotTarget {
-    const char *test, *dot; // of the preprocessor; of (c, codes, numbers)
-    int lanes, vectors;
+    const char *test, *header; // of the preprocessor; what declares the instructions
+    const char *dot;           // adds to c of codes u and numbers s
+    const char *whole;         // adds sums of 16 bits to c; NULL: dot adds to 32
+    int lanes, vectors, bits;  // bits: of the largest codes
 } DotTarget;
 
+// The compiler is to keep the order of additions to 16 bits: else it moves sums to memory.
 static const DotTarget targets[] = {
-    {"defined(__AVX512VNNI__)",
-     "(cameo_codes)_mm512_dpbusd_epi32((__m512i)c, (__m512i)u, (__m512i)s)", 16, 3},
-    {"defined(__AVXVNNI__) && !defined(__AVX512F__)",
-     "(cameo_codes)_mm256_dpbusd_avx_epi32((__m256i)c, (__m256i)u, (__m256i)s)", 8, 2},
+    {"defined(__AVX512VNNI__)", "immintrin.h",
+     "c = (cameo_codes)_mm512_dpbusd_epi32((__m512i)c, (__m512i)u, (__m512i)s);", NULL, 16, 3, 8},
+    {"defined(__AVX512BW__)", "immintrin.h",
+     "u = (cameo_codes)_mm512_maddubs_epi16((__m512i)u, (__m512i)s);\n"
+     "    c = (cameo_codes)_mm512_add_epi16((__m512i)c, (__m512i)u);\n"
+     "    __asm__(\"\" : \"+v\"(c));",
+     "c + (cameo_codes)_mm512_madd_epi16((__m512i)halves, _mm512_set1_epi16(1))", 16, 3, 4},
+    {"defined(__AVXVNNI__) && !defined(__AVX512F__)", "immintrin.h",
+     "c = (cameo_codes)_mm256_dpbusd_avx_epi32((__m256i)c, (__m256i)u, (__m256i)s);", NULL, 8, 3,
+     8},
+    {"defined(__AVX2__) && !defined(__AVX512F__)", "immintrin.h",
+     "u = (cameo_codes)_mm256_maddubs_epi16((__m256i)u, (__m256i)s);\n"
+     "    c = (cameo_codes)_mm256_add_epi16((__m256i)c, (__m256i)u);\n"
+     "    __asm__(\"\" : \"+x\"(c));",
+     "c + (cameo_codes)_mm256_madd_epi16((__m256i)halves, _mm256_set1_epi16(1))", 8, 2, 4},
+    {"defined(__ARM_FEATURE_MATMUL_INT8)", "arm_neon.h",
+     "c = (cameo_codes)vusdotq_s32((int32x4_t)c, (uint8x16_t)u, (int8x16_t)s);", NULL, 4, 3, 8},
+    {"defined(__ARM_FEATURE_DOTPROD)", "arm_neon.h",
+     "c = (cameo_codes)vdotq_s32((int32x4_t)c, (int8x16_t)u, (int8x16_t)s);", NULL, 4, 3, 4},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
@@ -49,7 +70,8 @@ static void print_each(Buf *out, int vectors, const char *text)
             buf_printf(out, text, r, v, r, v, r, v);
 }
 
-static void print_group(Buf *out, int vectors)
+// `sum`: the letter of the variables of sums.
+static void print_group(Buf *out, int vectors, char sum)
 {
     buf_printf(out, "            const cameo_codes ");
     for (int v = 0; v < vectors; v++)
@@ -58,12 +80,49 @@ static void print_group(Buf *out, int vectors)
     for (int r = 0; r < ROWS; r++) {
         buf_printf(out, "            { const cameo_codes x = zero + a[%d];", r);
         for (int v = 0; v < vectors; v++)
-            buf_printf(out, " d%d%d = cameo_narrow_dot(d%d%d, u%d, x);", r, v, r, v, v);
+            buf_printf(out, " %c%d%d = cameo_narrow_dot(%c%d%d, u%d, x);", sum, r, v, sum, r, v, v);
         buf_printf(out, " }\n");
     }
 }
 
-static void print_block(Buf *out, int vectors)
+// The loop over `turns` of a block; around it that over as many as sums of 16 bits hold, which have
+// been opened by then: `some` of them.
+static void open_turns(Buf *out, const DotTarget *t, const char *turns, int step)
+{
+    buf_printf(out, "        for (int64_t t = 0; t < %s; t++, b += row, a += %d) {\n",
+               t->whole ? "some" : turns, step);
+}
+
+static void open_halves(Buf *out, const char *turns)
+{
+    buf_printf(out,
+               "        for (int64_t left = %s, some; left > 0; left -= some) {\n"
+               "        some = left < %d ? left : %d;\n",
+               turns, HELD, HELD);
+}
+
+// Sums of a block, in variables d.
+static void print_groups(Buf *out, const DotTarget *t, int vectors)
+{
+    if (t->whole) {
+        open_halves(out, "groups");
+        print_each(out, vectors, "        cameo_codes e%d%d = zero;\n");
+    }
+    open_turns(out, t, "groups", ROWS);
+    print_group(out, vectors, t->whole ? 'e' : 'd');
+    for (int i = 1; i < TURN && t->whole; i++) {
+        buf_printf(out, "            t++, b += row, a += %d;\n            {\n", ROWS);
+        print_group(out, vectors, 'e');
+        buf_printf(out, "            }\n");
+    }
+    buf_printf(out, "        }\n");
+    if (t->whole) {
+        print_each(out, vectors, "        d%d%d = cameo_narrow_whole(d%d%d, e%d%d);\n");
+        buf_printf(out, "        }\n");
+    }
+}
+
+static void print_block(Buf *out, const DotTarget *t, int vectors)
 {
     buf_printf(out,
                "        const cameo_narrow_float *scale = (const cameo_narrow_float *)a, *sum = "
@@ -76,12 +135,8 @@ static void print_block(Buf *out, int vectors)
             buf_printf(out, "%sd%d%d = zero + begin[%d]", v ? ", " : "", r, v, r);
         buf_printf(out, ";\n");
     }
-    buf_printf(
-        out,
-        "        a += %d;\n        for (int64_t t = 0; t < groups; t++, b += row, a += %d) {\n",
-        3 * ROWS, ROWS);
-    print_group(out, vectors);
-    buf_printf(out, "        }\n");
+    buf_printf(out, "        a += %d;\n", 3 * ROWS);
+    print_groups(out, t, vectors);
     for (int r = 0; r < ROWS; r++)
         for (int v = 0; v < vectors; v++)
             buf_printf(out,
@@ -116,7 +171,7 @@ static void print_tile(Buf *out, const DotTarget *t, int vectors)
         for (int v = 0; v < vectors; v++)
             buf_printf(out, "%sc%d%d = none", r + v ? ", " : "", r, v);
     buf_printf(out, ";\n    for (; blocks > 0; blocks--) {\n");
-    print_block(out, vectors);
+    print_block(out, t, vectors);
     buf_printf(out, "    }\n    if (rows == %d && width == %d) {\n", ROWS, width);
     print_each(out, vectors, "        ((cameo_vec *)(c + %d * ldc))[%d] += c%d%d;\n");
     buf_printf(out, "        return;\n    }\n    float edge[%d];\n", ROWS * width);
@@ -150,9 +205,9 @@ static void print_spread_turn(Buf *out, int bits)
 }
 
 // One row reads codes from the first to the last and makes bytes of them in registers.
-static void print_turn_of_one(Buf *out, int bits, int vectors, int lanes)
+static void print_turn_of_one(Buf *out, const DotTarget *t, int bits, int vectors)
 {
-    for (int i = 0; i * 64 < vectors * lanes * 4; i++)
+    for (int i = 0; i * 64 < vectors * t->lanes * 4; i++)
         buf_printf(out, "            cameo_once_ask((const char *)b + ahead + %d, past);\n",
                    i * 64);
     for (int i = 0; i < 8 / bits; i++)
@@ -160,13 +215,33 @@ static void print_turn_of_one(Buf *out, int bits, int vectors, int lanes)
     for (int v = 0; v < vectors; v++) {
         buf_printf(out, "            { const cameo_codes x = ((const cameo_codes *)b)[%d];\n", v);
         for (int i = 0; i < 8 / bits; i++) {
-            const char sum = i % 2 ? 'e' : 'd';
+            const char sum = (t->whole ? "gh" : "de")[i % 2];
             buf_printf(out, "            %c%d = cameo_narrow_dot(%c%d, ", sum, v, sum, v);
             print_spread(out, bits, i);
             buf_printf(out, ", k%d);\n", i);
         }
         buf_printf(out, "            }\n");
     }
+}
+
+// Sums of a block, in variables d and e. Of each g and h two words of 2 bits are added in a turn.
+static void print_turns_of_one(Buf *out, const DotTarget *t, int bits, int vectors)
+{
+    if (t->whole) {
+        open_halves(out, "turns");
+        for (int v = 0; v < vectors; v++)
+            buf_printf(out, "        cameo_codes g%d = zero, h%d = zero;\n", v, v);
+    }
+    open_turns(out, t, "turns", 8 / bits);
+    print_turn_of_one(out, t, bits, vectors);
+    buf_printf(out, "        }\n");
+    for (int v = 0; v < vectors && t->whole; v++)
+        buf_printf(out,
+                   "        d%d = cameo_narrow_whole(d%d, g%d);\n"
+                   "        e%d = cameo_narrow_whole(e%d, h%d);\n",
+                   v, v, v, v, v, v);
+    if (t->whole)
+        buf_printf(out, "        }\n");
 }
 
 static void print_end_of_one(Buf *out, int vectors, int lanes)
@@ -212,12 +287,8 @@ static void print_one(Buf *out, const DotTarget *t, int bits, int vectors)
                     "        const float scale = of[0], sum = of[1];\n        cameo_codes ");
     for (int v = 0; v < vectors; v++)
         buf_printf(out, "%sd%d = zero + a[2], e%d = zero", v ? ", " : "", v, v);
-    buf_printf(out,
-               ";\n        a += 3;\n"
-               "        for (int64_t t = 0; t < turns; t++, b += row, a += %d) {\n",
-               8 / bits);
-    print_turn_of_one(out, bits, vectors, t->lanes);
-    buf_printf(out, "        }\n");
+    buf_printf(out, ";\n        a += 3;\n");
+    print_turns_of_one(out, t, bits, vectors);
     print_end_of_one(out, vectors, t->lanes);
     buf_printf(out,
                "static __attribute__((noinline, unused)) void cameo_narrow_bytes_%d_one_%d%s)\n{\n"
@@ -263,11 +334,28 @@ static void print_kinds(Buf *out, const DotTarget *t, uint32_t kinds)
 {
     for (int bits = 2; bits <= 8; bits *= 2)
         if (kinds & narrow_bytes_kind((uint32_t)bits)) {
-            if (t)
+            if (t && bits <= t->bits)
                 print_kind(out, t, bits);
             else
                 print_none(out, bits);
         }
+}
+
+static void print_target(Buf *out, const DotTarget *t, bool first)
+{
+    static const char of[] = "static inline __attribute__((always_inline, unused)) cameo_codes ";
+    buf_printf(out,
+               "#%sif %s\n#include <%s>\nenum { CAMEO_BYTES_VECTORS = %d }; /* of a tile */\n"
+               "%scameo_narrow_dot(\n    cameo_codes c, cameo_codes u, cameo_codes s)\n{\n"
+               "    %s\n    return c;\n}\n\n",
+               first ? "" : "el", t->test, t->header, t->vectors, of, t->dot);
+    if (t->whole)
+        buf_printf(out,
+                   "%scameo_narrow_whole(\n    cameo_codes c, cameo_codes halves)\n{\n"
+                   "    return %s;\n}\n\n",
+                   of, t->whole);
+    for (int v = 1; v <= t->vectors; v++)
+        print_tile(out, t, v);
 }
 
 void narrow_bytes_print(Buf *out, uint32_t kinds)
@@ -301,17 +389,9 @@ void narrow_bytes_print(Buf *out, uint32_t kinds)
         "*/\n"
         "} cameo_narrow_bytes;\n",
         ROWS);
-    for (int i = 0; i < NTARGETS; i++) {
-        buf_printf(out,
-                   "#%sif %s\n"
-                   "static inline __attribute__((always_inline, unused)) cameo_codes "
-                   "cameo_narrow_dot(\n    cameo_codes c, cameo_codes u, cameo_codes s)\n{\n"
-                   "    return %s;\n}\n\n",
-                   i ? "el" : "", targets[i].test, targets[i].dot);
-        for (int v = 1; v <= targets[i].vectors; v++)
-            print_tile(out, &targets[i], v);
-    }
-    buf_printf(out, "#endif\n#endif\n");
+    for (int i = 0; i < NTARGETS; i++)
+        print_target(out, &targets[i], i == 0);
+    buf_printf(out, "#else\nenum { CAMEO_BYTES_VECTORS = 1 };\n#endif\n#endif\n");
     for (int i = 0; i <= NTARGETS; i++) {
         if (i < NTARGETS)
             buf_printf(out, "#%sif %s\n", i ? "el" : "", targets[i].test);
