@@ -27,12 +27,14 @@
 
 typedef struct ByteTarget {
     TileTarget tile;
-    const char *dot;  // the body of cameo_dot
-    bool intrinsics;  // of x86
-    const char *wide; // what a wide tile is made of; NULL: it goes by cameo_dot
-    const char *near; // the body of cameo_near; NULL: there are no near tiles
-    bool streams;     // one row reads several panels side by side
+    const char *dot;    // the body of cameo_dot
+    const char *header; // what declares its instructions; NULL: there are none
+    const char *wide;   // what a wide tile is made of; NULL: it goes by cameo_dot
+    const char *near;   // the body of cameo_near; NULL: there are no near tiles
+    bool streams;       // one row reads several panels side by side
 } ByteTarget;
+
+static const char x86[] = "immintrin.h", arm[] = "arm_neon.h";
 
 static const char plain[] = "    const cameo_words v = (cameo_words)u, w = (cameo_words)s;\n"
                             "    c += (cameo_sums)(v & 255) * ((cameo_sums)(w << 24) >> 24);\n"
@@ -61,6 +63,22 @@ static const char pairs_128[] =
     "        _mm_srai_epi16(_mm_slli_epi16(w, 8), 8));\n"
     "    const __m128i odd = _mm_madd_epi16(_mm_srli_epi16(v, 8), _mm_srai_epi16(w, 8));\n"
     "    return c + (cameo_sums)even + (cameo_sums)odd;\n";
+
+// A product of 9 bits and a sign is one of 16, of which neighbours are added to 32.
+static const char pairs_arm[] =
+    "    const uint16x8_t v = (uint16x8_t)u;\n"
+    "    const int16x8_t w = (int16x8_t)s, low = vshrq_n_s16(vshlq_n_s16(w, 8), 8);\n"
+    "    const int16x8_t even = vmulq_s16((int16x8_t)vandq_u16(v, vdupq_n_u16(255)), low);\n"
+    "    const int16x8_t odd = vmulq_s16((int16x8_t)vshrq_n_u16(v, 8), vshrq_n_s16(w, 8));\n"
+    "    return (cameo_sums)vpadalq_s16(vpadalq_s16((int32x4_t)c, even), odd);\n";
+// u with a sign is 128 less: the sums lack s times that much, which compilers compute once for all
+// that s is multiplied with.
+static const char dots_signed[] =
+    "    const int8x16_t w = (int8x16_t)s, least = vdupq_n_s8(-128);\n"
+    "    const int8x16_t v = veorq_s8((int8x16_t)u, least);\n"
+    "    const int32x4_t more = vdotq_s32(vdupq_n_s32(0), w, least);\n"
+    "    __asm__(\"sdot %0.4s, %1.16b, %2.16b\" : \"+w\"(c) : \"w\"(v), \"w\"(w));\n"
+    "    return c - (cameo_sums)more;\n";
 
 static const char wide_256[] =
     "static inline __attribute__((always_inline, unused)) cameo_sums cameo_wide_signed(\n"
@@ -93,29 +111,43 @@ static const char near_128[] =
     "    const __m128i odd = _mm_maddubs_epi16((__m128i)v, (__m128i)t);\n"
     "    return c + (cameo_sums)_mm_madd_epi16(_mm_adds_epi16(even, odd), _mm_set1_epi16(1));\n";
 
+// Instructions of aarch64 are written out, since gcc moves sums between registers around its own.
 // Rows are fewer where halves of the operands take registers too. A wide tile has eight sums: an
 // addition takes a cycle, and with more of them a compiler keeps less of what it multiplies.
 static const ByteTarget targets[] = {
     {{"defined(__AVX512VNNI__)", 16, 8, 3, 2, 32},
      "    return (cameo_sums)_mm512_dpbusd_epi32((__m512i)c, (__m512i)u, (__m512i)s);\n",
-     true,
+     x86,
      NULL,
      NULL,
      true},
-    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, true, NULL, NULL, false},
-    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, false, NULL, NULL, false},
+    {{"defined(__AVX512BW__)", 16, 4, 3, 2, 32}, pairs_512, x86, NULL, NULL, false},
+    {{"defined(__AVX512F__)", 16, 4, 3, 2, 32}, plain, NULL, NULL, NULL, false},
     {{"defined(__AVXVNNI__)", 8, 4, 3, 4, 32},
      "    return (cameo_sums)_mm256_dpbusd_avx_epi32((__m256i)c, (__m256i)u, (__m256i)s);\n",
-     true,
+     x86,
      NULL,
      NULL,
      true},
-    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, true, wide_256, near_256, true},
-    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, false, NULL, NULL, false},
-    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, plain, false, NULL, NULL, false},
-    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, true, wide_128, near_128, false},
-    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, true, NULL, NULL, false},
-    {{"1", 4, 2, 2, 4, 32}, plain, false, NULL, NULL, false},
+    {{"defined(__AVX2__)", 8, 4, 1, 1, 32}, pairs_256, x86, wide_256, near_256, true},
+    {{"defined(__AVX__)", 8, 2, 3, 4, 32}, plain, NULL, NULL, NULL, false},
+    {{"defined(__aarch64__) && defined(__ARM_FEATURE_MATMUL_INT8)", 4, 8, 3, 1, 32},
+     "    __asm__(\"usdot %0.4s, %1.16b, %2.16b\" : \"+w\"(c) : \"w\"(u), \"w\"(s));\n"
+     "    return c;\n",
+     NULL,
+     NULL,
+     NULL,
+     true},
+    {{"defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)", 4, 4, 3, 1, 32},
+     dots_signed,
+     arm,
+     NULL,
+     NULL,
+     true},
+    {{"defined(__aarch64__)", 4, 4, 3, 2, 32}, pairs_arm, arm, NULL, NULL, false},
+    {{"defined(__SSE4_1__)", 4, 4, 1, 1, 32}, pairs_128, x86, wide_128, near_128, false},
+    {{"defined(__SSE2__)", 4, 2, 2, 4, 32}, pairs_128, x86, NULL, NULL, false},
+    {{"1", 4, 2, 2, 4, 32}, plain, NULL, NULL, NULL, false},
 };
 
 static const TileKind
@@ -189,8 +221,8 @@ static void print_target(Buf *out, const ByteTarget *t, bool first)
 {
     const int bytes = 4 * t->tile.lanes;
     buf_printf(out, "#%sif %s\n", first ? "" : "el", t->tile.test);
-    if (t->intrinsics)
-        buf_printf(out, "#include <immintrin.h>\n");
+    if (t->header)
+        buf_printf(out, "#include <%s>\n", t->header);
     buf_printf(out,
                "enum { CAMEO_BYTE_ROWS = %d, CAMEO_BYTE_VECTORS = %d };\n"
                "typedef %s cameo_number __attribute__((may_alias));\n"
