@@ -34,6 +34,19 @@ static bool verify_kernels(const Model *m, const char *pass, PassContext *c)
     return false;
 }
 
+// Does a model that came with faults have uses that lead nowhere, or in a circle, now that its nodes
+// are in order? Lint blames them on the model (ST002); passes that rewrite graphs, and lowering, follow
+// uses to what they name and need not see it.
+static bool uses_are_at_fault(const Pass *p, const Model *m, PassContext *c)
+{
+    const uint32_t kinds = VERIFY_DANGLING | VERIFY_SCOPE | VERIFY_ORDER;
+    if (!(c->known_faults & kinds) || !(p->needs & FACT_TYPED) || !(c->facts & FACT_SORTED) ||
+        !verify_model(m, kinds, c->diags))
+        return false;
+    diag_help(c->diags, c->diags->all.at[c->diags->all.len - 1], "see `cameo lint`");
+    return true;
+}
+
 bool pass_run(const Pass *p, Model *m, PassContext *c)
 {
     if (!((p->needs | p->gives) & FACT_LOWERED)) { // a pass over the graph outdates the kernels
@@ -45,6 +58,8 @@ bool pass_run(const Pass *p, Model *m, PassContext *c)
         c->known_faults = verify_model(m, VERIFY_ALL & ~(uint32_t)VERIFY_TABLES, NULL);
         c->verified = true;
     }
+    if (uses_are_at_fault(p, m, c))
+        return false;
     if (!p->run(m, c))
         return false;
     c->facts = (c->facts & ~p->breaks) | p->gives;

@@ -271,7 +271,8 @@ static bool is_true(Infer *s, ValueId v)
 static bool keeps_going(Infer *s, const Graph *body)
 {
     ValueId v = body->outputs.at[0].value;
-    while (value_at(s->model, v)->def == DEF_NODE &&
+    uint32_t left = body->nodes.len; // one that makes its own operand ends the way too
+    while (left-- && value_at(s->model, v)->def == DEF_NODE &&
            node_is(node_at(s->model, value_at(s->model, v)->node), "Identity") &&
            node_at(s->model, value_at(s->model, v)->node)->nin > 0)
         v = node_at(s->model, value_at(s->model, v)->node)->in[0];
