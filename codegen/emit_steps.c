@@ -276,6 +276,62 @@ static void time_kernel(StepPrinter *s, const Kernel *k)
                n->bytes ? print_index_bare(s->p, n->bytes) : "-1", (int)n->factors);
 }
 
+// Are two buffers of the same dims?
+static bool dims_alike(const Buffer *a, const Buffer *b)
+{
+    bool alike = a->rank == b->rank;
+    for (uint32_t i = 0; alike && i < a->rank; i++)
+        alike = a->dims[i] == b->dims[i];
+    return alike;
+}
+
+// Is it a size that only a run knows, in terms of what the kernel uses, and that may be 0?
+static bool may_be_none(Printer *p, const KernelUses *u, Index i)
+{
+    KernelUses needed = {.arena = p->arena};
+    if (poly_is_const(i, NULL) ||
+        poly_nonnegative(p->mod->polys, poly_add_const(p->mod->polys, i, -1)))
+        return false;
+    uses_add_index(p->mod, &needed, i);
+    for (uint32_t d = 0; d < needed.dims.len; d++)
+        if (!access_bits(&u->dims, needed.dims.at[d].id))
+            return false;
+    return needed.buffers.len == 0;
+}
+
+// What is empty is not written, however many rows of nothing it has: a kernel all of whose results
+// have the same open dims runs if they all are more than 0. Where one alone is open and the others
+// are small, loops find out as soon.
+static void print_unless_empty(Printer *p, const KernelUses *u)
+{
+    enum { MANY = 1 << 16 };
+    const Buffer *to = NULL;
+    int64_t others = 1, n;
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        const Buffer *b = buffer_at(p->mod, u->buffers.at[i].id);
+        if (u->buffers.at[i].bits & ACCESS_WRITE && to && !dims_alike(to, b))
+            return;
+        if (u->buffers.at[i].bits & ACCESS_WRITE)
+            to = b;
+    }
+    for (uint32_t i = 0; to && i < to->rank; i++) {
+        open += may_be_none(p, u, to->dims[i]);
+        if (poly_is_const(to->dims[i], &n) && others <= MANY)
+            others *= n < MANY ? n : MANY;
+    }
+    if (open < (others < MANY ? 2 : 1))
+        return;
+    const char *between = "if (";
+    buf_printf(p->out, "%*s", (int)p->indent * 4, "");
+    for (uint32_t i = 0; i < to->rank; i++)
+        if (may_be_none(p, u, to->dims[i])) {
+            buf_printf(p->out, "%s%s > 0", between, print_index(p, to->dims[i]));
+            between = " && ";
+        }
+    buf_printf(p->out, ")\n    ");
+}
+
 static void c_call(StepPrinter *s, const Kernel *k)
 {
     Printer *p = s->p;
@@ -292,6 +348,7 @@ static void c_call(StepPrinter *s, const Kernel *k)
     if (s->options->profile)
         print_line(p, "begin = cameo_now();");
     const char *sizes = repeats_sizes(p, k), *comma = *sizes ? ", " : "";
+    print_unless_empty(p, &u);
     buf_printf(p->out, "%*s%s(%s", (int)p->indent * 4, "", kernel_name(p, k), sizes);
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {
         const BufferId b = u.buffers.at[i].id;

@@ -118,13 +118,26 @@ static void find_written(Interp *s, const Stmt *st)
     }
 }
 
+static bool is_empty(Interp *s, BufferId b)
+{
+    const int64_t *dims = interp_dims(s, b);
+    for (uint32_t k = 0; k < buffer_at(s->mod, b)->rank; k++)
+        if (dims[k] == 0)
+            return true;
+    return false;
+}
+
 void interp_kernel(Interp *s, const Kernel *k)
 {
     s->kernel++;
     memset(s->written, 0, s->mod->buffers.len);
     find_written(s, k->body);
+    bool empty = true; // all that it writes: there may be many rows of nothing
     for (BufferId b = 1; b < s->mod->buffers.len && !s->failed; b++)
-        if (s->written[b])
+        if (s->written[b]) {
             interp_reserve(s, b);
-    run_stmts(s, k->body);
+            empty = empty && is_empty(s, b);
+        }
+    if (!empty)
+        run_stmts(s, k->body);
 }

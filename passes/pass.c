@@ -34,9 +34,9 @@ static bool verify_kernels(const Model *m, const char *pass, PassContext *c)
     return false;
 }
 
-// Does a model that came with faults have uses that lead nowhere, or in a circle, now that its nodes
-// are in order? Lint blames them on the model (ST002); passes that rewrite graphs, and lowering, follow
-// uses to what they name and need not see it.
+// Does a model that came with faults have uses that lead nowhere, or in a circle, now that its
+// nodes are in order? Lint blames them on the model (ST002); passes that rewrite graphs, and
+// lowering, follow uses to what they name and need not see it.
 static bool uses_are_at_fault(const Pass *p, const Model *m, PassContext *c)
 {
     const uint32_t kinds = VERIFY_DANGLING | VERIFY_SCOPE | VERIFY_ORDER;
