@@ -288,6 +288,9 @@ static void infer_scatter_nd(Infer *s)
         dims[n++] = i->dims[k];
     for (int64_t k = last; k < x->rank; k++)
         dims[n++] = x->dims[k];
+    if (infer_rank(s, 2) >= 0 && infer_rank(s, 2) != (int32_t)n)
+        infer_error(s, "updates have rank %d, where indices and data take %u",
+                    (int)infer_rank(s, 2), n);
     infer_fits(s, 2, n, dims);
 }
 
