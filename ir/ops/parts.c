@@ -358,22 +358,28 @@ static const Expr *clamp_bound(Lower *l, const Expr *e, const Expr *d, const Exp
     return min_(l, max_(l, select_(l, lt(l, e, z), wrapped, e), low), high);
 }
 
-// Bounds (and axes) that only the program knows: for each dim the entry that names it, if any.
+// Bounds (and axes, and how many there are) that only the program knows: for each dim the entry
+// that names it, if any.
 static void slice_runtime(Lower *l, Tensor x, Tensor y, Index *start, Index *step)
 {
-    int64_t n = 0;
+    int64_t n = x.rank;
     const Expr *z = zero(l, DT_I64), *one64 = one(l, DT_I64);
-    if (!has_input(l, 1) || !poly_is_const(input(l, 1).dims[0], &n) || n > x.rank) {
-        not_supported(l, "Slice along a number of axes that is known only when the program runs, "
-                         "or is greater than the rank");
+    const bool known = has_input(l, 1) && poly_is_const(input(l, 1).dims[0], &n);
+    if (!has_input(l, 1) || n > x.rank) {
+        not_supported(l, "Slice along more axes than there are");
         return;
     }
+    const Expr *entries = expr_index(l->module, input(l, 1).dims[0]);
+    if (!known)
+        check(l, le(l, entries, int_(l, DT_I64, n)), "Slice: more starts than dims");
     for (uint32_t i = 0; i < x.rank; i++) {
         const Expr *d = expr_index(l->module, x.dims[i]), *from = z, *to = d, *by = one64;
         for (uint32_t k = 0; k < (uint32_t)n; k++) {
             const Expr *a = entry(l, 3, k, k);
             const Expr *hit = or_(l, eq(l, a, int_(l, DT_I64, i)),
                                   eq(l, a, int_(l, DT_I64, (int64_t)i - x.rank)));
+            if (!known)
+                hit = and_(l, lt(l, int_(l, DT_I64, k), entries), hit);
             from = select_(l, hit, entry(l, 1, k, 0), from);
             to = select_(l, hit, entry(l, 2, k, 0), to);
             by = select_(l, hit, entry(l, 4, k, 1), by);
