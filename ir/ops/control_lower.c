@@ -86,6 +86,10 @@ void lower_if(Lower *l)
         not_supported(l, "If without condition, then_branch or else_branch");
         return;
     }
+    if (input(l, 0).dtype != DT_BOOL) {
+        lower_unfit(l, "its condition is no bool");
+        return;
+    }
     const unsigned char *known = constant_input(l, 0, NULL);
     if (known) {
         lower_branch(l, *known ? yes : no);
