@@ -470,8 +470,6 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
         parts[n++] = "cameo_extremes.h";
     if (p->half_rows)
         parts[n++] = "cameo_half_rows.h";
-    if (p->half_heads)
-        parts[n++] = "cameo_half_heads.h";
     if (p->look_ups)
         parts[n++] = "cameo_look_up.h";
     if (p->away)
@@ -481,6 +479,8 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     Apart apart = {0};
     products_emit(mod, scratch, o, out, &apart);
     emit_parts(o, parts, out);
+    if (p->half_heads) // which calls products
+        emit_part(o, "cameo_half_heads.h", out);
     if (products_any(mod->steps, GEMM_OPENBLAS))
         emit_blas(out);
     emit_symbols(p);

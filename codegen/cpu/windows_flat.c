@@ -43,6 +43,12 @@ static int64_t behind(const Axis *x)
     return x->taps - 1 + x->first;
 }
 
+// Passes over one element before and one behind, which make an axis' windows.
+static int64_t passes_of(const Axis *x)
+{
+    return before(x) > behind(x) ? before(x) : behind(x);
+}
+
 static bool axis_fits(const Window *w, const Axis *x, Index dim)
 {
     Polys *polys = w->mod->polys;
@@ -93,7 +99,7 @@ static bool passes_fit(const Window *w)
 {
     bool one = true;
     for (int i = 0; i < 2; i++)
-        one = one && before(&w->axis[i]) <= 1 && behind(&w->axis[i]) <= 1;
+        one = one && passes_of(&w->axis[i]) <= 1;
     return one || w->reduce->op != R_ADD;
 }
 
@@ -115,7 +121,7 @@ static bool recognise(Flat *f)
     f->plane = poly_mul(polys, f->rows, f->columns);
     const uint32_t n = w->point->nloops;
     f->whole = y->s == 1 && x->s == 1 && y->outs == f->rows && x->outs == f->columns &&
-               !value_uses(f, n - 2, n);
+               passes_of(x) > 0 && !value_uses(f, n - 2, n);
     return f->load->at[r - 2] == y->place && f->load->at[r - 1] == x->place &&
            f->store->at[r - 2] == poly_loop(polys, y->o) &&
            f->store->at[r - 1] == poly_loop(polys, x->o) && to->dims[r - 2] == y->outs &&
@@ -233,12 +239,11 @@ static void reduce_edge_columns(const Flat *f, Body *b, int64_t before, int64_t 
     }
 }
 
-// An axis, in passes over one element before and one behind.
 static void reduce_axis(Flat *f, Body *b, int axis)
 {
     const Axis *x = &f->w->axis[axis];
     int64_t left = before(x), right = behind(x);
-    for (int64_t n = left > right ? left : right; n > 0; n--) {
+    for (int64_t n = passes_of(x); n > 0; n--) {
         const int64_t one = left-- > 0, other = right-- > 0;
         f->to_y = f->whole && axis == 1 && n == 1;
         reduce_all(f, b, axis ? poly_const(b->mod->polys, 1) : f->columns, one, other);
@@ -297,7 +302,8 @@ static Stmt *blocks(Flat *f)
     if (!f->whole)
         f->base_y = let(&block, poly_mul(polys, poly_mul(polys, first, f->w->axis[0].outs),
                                          f->w->axis[1].outs));
-    for (int i = 0; i < 2; i++)
+    const int64_t kept = passes_of(&f->w->axis[0]) + passes_of(&f->w->axis[1]) - f->whole;
+    for (int i = 0; i < 2 && i < kept; i++)
         f->rows_of[i] = body_row(&block, f->w->reduce->dtype, poly_const(polys, PLANE));
     reduce_axis(f, &block, 0);
     reduce_axis(f, &block, 1);

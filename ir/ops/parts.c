@@ -366,7 +366,7 @@ static void slice_runtime(Lower *l, Tensor x, Tensor y, Index *start, Index *ste
     const Expr *z = zero(l, DT_I64), *one64 = one(l, DT_I64);
     const bool known = has_input(l, 1) && poly_is_const(input(l, 1).dims[0], &n);
     if (!has_input(l, 1) || n > x.rank) {
-        not_supported(l, "Slice along more axes than there are");
+        not_supported(l, "Slice along a number of axes that is greater than the rank");
         return;
     }
     const Expr *entries = expr_index(l->module, input(l, 1).dims[0]);
