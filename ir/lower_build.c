@@ -278,8 +278,7 @@ const Expr *load_broadcast(Lower *l, Tensor x, uint32_t rank, const Index *at)
             return zero(l, x.dtype);
         // Which of two symbolic dims is 1 shows when the program runs: the least of the two indices
         // is right.
-        own[i] =
-            dim_is_never_one(l->polys, x.dims[i]) ? o : ix_min(l, o, ix_addc(l, x.dims[i], -1));
+        own[i] = poly_equals(x.dims[i], 0) ? o : ix_min(l, o, ix_addc(l, x.dims[i], -1));
     }
     return load(l, x, own);
 }
