@@ -119,6 +119,57 @@ static const Expr *prelu(Lower *l, const Expr *x, const Expr *slope)
     return select_(l, lt(l, x, zero(l, x->dtype)), mul(l, slope, x), x);
 }
 
+// X's dim that dim k of the slope goes along. Before version 7 a slope of one dim has an element
+// for each channel.
+static uint32_t prelu_axis(const Value *x, const Value *slope, uint32_t k, bool channels)
+{
+    const bool along = channels && slope->rank == 1 && x->rank > 2;
+    return along ? 1 : (uint32_t)(x->rank - slope->rank) + k;
+}
+
+static void infer_prelu_of(Infer *s, bool channels)
+{
+    const Value *x = infer_in(s, 0), *slope = infer_in(s, 1);
+    same_as_0(s);
+    if (!x || !slope || x->rank < 0 || slope->rank < 0)
+        return;
+    if (slope->rank > x->rank) {
+        infer_error(s, "slope has rank %d and X rank %d", slope->rank, x->rank);
+        return;
+    }
+    for (uint32_t k = 0; k < (uint32_t)slope->rank; k++) {
+        const uint32_t axis = prelu_axis(x, slope, k, channels);
+        if (infer_require_into(s, slope->dims[k], x->dims[axis]))
+            continue;
+        infer_error(s, "dimension %u of slope does not broadcast to dimension %u of X", k, axis);
+        return;
+    }
+}
+
+static void infer_prelu(Infer *s)
+{
+    infer_prelu_of(s, false);
+}
+
+static void infer_prelu_channels(Infer *s)
+{
+    infer_prelu_of(s, true);
+}
+
+static void lower_prelu_channels(Lower *l)
+{
+    const Tensor x = input(l, 0), slope = input(l, 1), y = output(l, 0);
+    Index o[MAX_RANK] = {0};
+    if (slope.rank != 1 || x.rank < 3) {
+        lower_binary(l);
+        return;
+    }
+    kernel(l, "prelu");
+    par_all(l, y, o);
+    store(l, y, o, prelu(l, load(l, x, o), load_broadcast(l, slope, 1, &o[1])));
+    kernel_end(l);
+}
+
 // The gate a through Swish, times b; nothing broadcasts. Spec: SwiGLU-28.
 static const Expr *swiglu(Lower *l, const Expr *a, const Expr *b)
 {
@@ -156,7 +207,8 @@ const OpDef ops_activation[] = {
     {"Gelu", 20, same_as_0, FORMULA(gelu), NULL},
     {"Shrink", 9, same_as_0, FORMULA(shrink), NULL},
     {"SwiGLU", 28, infer_swiglu, BINARY(swiglu), NULL},
-    {"PRelu", 1, same_as_0, BINARY(prelu), NULL},
+    {"PRelu", 1, infer_prelu_channels, lower_prelu_channels, {.binary = prelu}, NULL},
+    {"PRelu", 7, infer_prelu, BINARY(prelu), NULL},
     {"Gelu", 1, same_as_0, FORMULA(gelu), "com.microsoft"},
     {"QuickGelu", 1, same_as_0, FORMULA(swish), "com.microsoft"},
     {0},
