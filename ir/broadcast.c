@@ -82,7 +82,8 @@ static bool is_multiple(Index a, Index factor)
     return all;
 }
 
-bool dim_is_never_one(Polys *p, Index a)
+// Is it never 1, whatever its variables are? false: not proved.
+static bool is_never_one(Polys *p, Index a)
 {
     const Atom *name = only_atom(a);
     Index means = name && name->kind == ATOM_DIM ? dim_means(p, name->var) : NULL;
@@ -96,7 +97,7 @@ bool dim_is_never_one(Polys *p, Index a)
 static Index joined(Polys *p, const Parts *s)
 {
     for (uint32_t i = 0; i < s->n; i++)
-        if (dim_is_never_one(p, s->at[i]))
+        if (is_never_one(p, s->at[i]))
             return s->at[i];
     Index most = s->at[0], least = empty_with(s->at[0]);
     for (uint32_t i = 1; i < s->n; i++) {
@@ -174,8 +175,8 @@ Index infer_broadcast_dim(Infer *s, Index a, Index b)
         parts_of_both(s->polys, a, b, &more);
     if (more) // else b is one of those that give a, which were compared then
         infer_note(s, a, b,
-                   dim_is_never_one(s->polys, a) && dim_is_never_one(s->polys, b) ? FIT_SAME
-                                                                                  : FIT_BROADCAST);
+                   is_never_one(s->polys, a) && is_never_one(s->polys, b) ? FIT_SAME
+                                                                          : FIT_BROADCAST);
     return dims_broadcast(s->polys, a, b);
 }
 

@@ -71,8 +71,6 @@ void infer_fits(Infer *s, uint32_t i, uint32_t rank, const Index *dims);
 // of constants is an error.
 Index infer_broadcast_dim(Infer *s, Index a, Index b);
 Index dims_broadcast(Polys *p, Index a, Index b); // the same of two that fit
-// Is it never 1, whatever its variables are? false: not proved.
-bool dim_is_never_one(Polys *p, Index a);
 // The shape that inputs first..last-1 broadcast to (numpy); false if some rank is unknown.
 bool infer_broadcast(Infer *s, uint32_t first, uint32_t last, uint32_t *rank, Index *dims);
 void infer_error(Infer *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
