@@ -341,10 +341,10 @@ static void c_call(StepPrinter *s, const Kernel *k)
             s->plan->place[u.buffers.at[i].id] == PLACE_BLOCK)
             c_reserve(s, u.buffers.at[i].id);
     const char *own = parts_scratch_of(p, k);
-    if (own)
+    if (own) {
         print_line(p, "if (cameo_reserve_scratch(c, %s))", own);
-    if (own)
         print_line(p, "    return -1;");
+    }
     if (s->options->profile)
         print_line(p, "begin = cameo_now();");
     const char *sizes = repeats_sizes(p, k), *comma = *sizes ? ", " : "";

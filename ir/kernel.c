@@ -312,6 +312,13 @@ const Expr *expr_local(Module *mod, LocalId v, DType t, uint32_t rank, const Ind
         (Expr){.kind = EX_LOCAL, .dtype = t, .local = v, .rank = rank, .at = rank ? at : NULL});
 }
 
+Index *one_index(Module *mod, Index i)
+{
+    Index *at = NEWS(mod->arena, Index, 1);
+    at[0] = i;
+    return at;
+}
+
 const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a)
 {
     assert(op != U_NOT || a->dtype == DT_BOOL);

@@ -265,6 +265,8 @@ const Expr *expr_index(Module *mod, Index i);
 Index expr_as_index(Module *mod, const Expr *e);
 const Expr *expr_load(Module *mod, BufferId b, const Index *at);
 const Expr *expr_local(Module *mod, LocalId v, DType t, uint32_t rank, const Index *at);
+// The indices of an element of one dim, in the module's arena.
+Index *one_index(Module *mod, Index i);
 const Expr *expr_unary(Module *mod, UnaryOp op, const Expr *a);
 const Expr *expr_binary(Module *mod, BinaryOp op, const Expr *a, const Expr *b);
 const Expr *expr_compare(Module *mod, CompareOp op, const Expr *a, const Expr *b);

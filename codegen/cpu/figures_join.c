@@ -202,13 +202,6 @@ static Stmt *new_stmt(Joining *j, StmtKind kind)
     return s;
 }
 
-static const Index *one_index(Joining *j, Index i)
-{
-    Index *at = NEWS(j->mod->arena, Index, 1);
-    at[0] = i;
-    return at;
-}
-
 // The kernel's store for each element of the stretch.
 static Stmt *element_loops(Joining *j, const Kernel *k)
 {
@@ -224,7 +217,7 @@ static Stmt *element_loops(Joining *j, const Kernel *k)
         s->local = row.local;
         s->buffer = 0;
         s->rank = 1;
-        s->at = one_index(j, j->place);
+        s->at = one_index(j->mod, j->place);
     } else if (row.over != s->buffer) {
         s->buffer = row.over;
         s->rank = buffer_at(j->mod, row.over)->rank;
@@ -346,7 +339,7 @@ static const Stmt *choose_rows(Joining *j, Stmt ***tail)
         row->local = j->mod->nlocals++;
         row->dtype = buf->dtype;
         row->rank = 1;
-        row->at = one_index(j, poly_const(j->mod->polys, j->room));
+        row->at = one_index(j->mod, poly_const(j->mod->polys, j->room));
         vec_push(j->mod->arena, &j->made->rows, ((FigureRow){b, row->local, 0}));
         **tail = row;
         *tail = &row->next;

@@ -88,13 +88,6 @@ bool layouts_find_rows(const Layouts *l, const Site *site, bool rest, Rows *rows
     return find_rows(l, site, site->store->value, rest, rows);
 }
 
-static Index *one_index(Module *mod, Index i)
-{
-    Index *at = NEWS(mod->arena, Index, 1);
-    at[0] = i;
-    return at;
-}
-
 Stmt *layouts_fill_rows(Module *mod, const Rows *rows, LoopId lane, Stmt *body)
 {
     for (uint32_t i = rows->n; i-- > 0;) {

@@ -21,20 +21,13 @@ Index body_fixed(Body *b, int64_t k)
     return poly_const(b->mod->polys, k);
 }
 
-static Index *one_index(Body *b, Index i)
-{
-    Index *at = NEWS(b->mod->arena, Index, 1);
-    at[0] = i;
-    return at;
-}
-
 LocalId body_row(Body *b, DType t, Index n)
 {
     Stmt *s = body_append(b, S_ROW);
     s->dtype = t;
     s->local = b->mod->nlocals++;
     s->rank = 1;
-    s->at = one_index(b, poly_is_const(n, NULL) ? n : body_fixed(b, PLANE));
+    s->at = one_index(b->mod, poly_is_const(n, NULL) ? n : body_fixed(b, PLANE));
     return s->local;
 }
 
@@ -52,7 +45,7 @@ void body_set(Body *b, LocalId v, Index at, const Expr *value)
     Stmt *s = body_append(b, S_SET);
     s->local = v;
     s->rank = 1;
-    s->at = one_index(b, at);
+    s->at = one_index(b->mod, at);
     s->value = value;
 }
 
