@@ -65,7 +65,7 @@ static void reach(const Model *m, FaultReach *r, FaultSpot at)
 
 FaultSpot fault_spot(const Fault *f)
 {
-    if (f->kind == FAULT_DECLARED)
+    if (f->kind == FAULT_DECLARED || f->condition)
         return (FaultSpot){.value = f->value};
     const bool result = f->kind == FAULT_BRANCH || (f->kind == FAULT_UNSUPPORTED && f->output);
     return (FaultSpot){.node = f->node, .index = f->index, .result = result};
@@ -498,6 +498,19 @@ static void find_carried(Finder *x, NodeId id, uint32_t operand, ValueId inner, 
     }
 }
 
+// What a loop's body gives for whether to go on, which the schema cannot say anything of.
+static void find_condition(Finder *x, NodeId id, ValueId made)
+{
+    const DType have = lint_dtype(x->j.l->m, made);
+    if (have != DT_NONE && have != DT_BOOL && !is_behind_fault(x, made))
+        add(x, (Fault){.kind = FAULT_CARRIED,
+                       .node = id,
+                       .condition = true,
+                       .value = made,
+                       .have = have,
+                       .want = DT_BOOL});
+}
+
 static void find_loop(Finder *x, NodeId id)
 {
     const Model *m = x->j.l->m;
@@ -507,6 +520,7 @@ static void find_loop(Finder *x, NodeId id)
     uint32_t carried = n->nin > 2 ? n->nin - 2 : 0;
     if (!body || g->inputs.len != carried + 2 || g->outputs.len < carried + 1)
         return;
+    find_condition(x, id, g->outputs.at[0].value);
     for (uint32_t i = 0; i < carried; i++)
         find_carried(x, id, 2 + i, g->inputs.at[2 + i].value, g->outputs.at[1 + i].value);
 }

@@ -38,6 +38,7 @@ typedef struct Fault {
     NodeId node;
     uint32_t index, other; // operands; BRANCH: the output, CARRIED: the number of the carried
                            // value; DECLARED: other is 1 where the declaration is at fault
+    bool condition;        // CARRIED: what a body gives for going on, which is no operand
     ValueId value;         // the side that should change
     DType have, want;      // want: DT_NONE where nothing says
     bool output;           // DECLARED: as an output of its graph; UNSUPPORTED: a result of the node
