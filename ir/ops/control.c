@@ -2,6 +2,7 @@
 
 #include "ir/lists.h"
 #include "ir/ops/control.h"
+#include "ir/ops/ranks.h"
 #include "ir/said.h"
 
 #include <string.h>
@@ -302,6 +303,10 @@ static void infer_loop(Infer *s)
     body = graph_at(s->model, g);
     if (infer_body_fails(s, g))
         return;
+    if (!rank_is_number(value_at(s->model, body->outputs.at[0].value), ANY_RANK)) {
+        infer_error(s, "what its body gives for going on is not one number");
+        return;
+    }
     carry_out(s, g, 2, 1, n);
     const Index *m = infer_content(s, 0, &len);
     bool counted =
@@ -322,8 +327,12 @@ static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index 
 {
     const Value *v = infer_in(s, n + i);
     Index dims[MAX_RANK] = {0};
-    if (!v || v->kind != TYPE_TENSOR || v->rank < 1 || v->rank > MAX_RANK)
+    if (!v || v->kind != TYPE_TENSOR || v->rank < 0 || v->rank > MAX_RANK)
         return;
+    if (v->rank == 0) {
+        infer_error(s, "input %u is scanned and has no dimension", n + i);
+        return;
+    }
     int64_t axis = infer_axis(s, listed(s, "scan_input_axes", i), v->rank);
     if (axis < 0)
         return;
@@ -331,6 +340,9 @@ static void slice_in(Infer *s, const Graph *body, uint32_t i, uint32_t n, Index 
         dims[k] = v->dims[k + (k >= axis)];
     if (!*count)
         *count = v->dims[axis];
+    else if (!infer_require(s, *count, v->dims[axis]))
+        infer_error(s, "input %u is scanned along a dimension that is not that of the others",
+                    n + i);
     ValueId inner = body->inputs.at[n + i].value;
     infer_value(s, inner, v->dtype, v->rank - 1, dims);
     value_at(s->model, inner)->why_dtype = value_at(s->model, inner)->why_shape =

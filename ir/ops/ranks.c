@@ -205,8 +205,7 @@ static const char *const axis_of_first[] = {"Softmax",
                                             "ScatterElements",
                                             "SimplifiedLayerNormalization"};
 
-// May the value be one number, as far as its dims are known?
-static bool is_number(const Value *v, int32_t most)
+bool rank_is_number(const Value *v, int32_t most)
 {
     int64_t k;
     for (int32_t i = 0; i < v->rank; i++)
@@ -259,7 +258,9 @@ static const char *operand_fault(const Model *m, const Node *n, const RankRule *
     const Value *v = value_at(m, n->in[r->input]);
     const char *name = operand_name(m, n, r->input);
     if (r->least == NUMBER)
-        return is_number(v, r->most) ? NULL : str_printf(m->arena, "%s is not one number", name).at;
+        return rank_is_number(v, r->most)
+                   ? NULL
+                   : str_printf(m->arena, "%s is not one number", name).at;
     bool fits = r->least == LIKE_FIRST ? v->rank == value_at(m, n->in[0])->rank
                                        : v->rank >= r->least && v->rank <= r->most;
     return fits

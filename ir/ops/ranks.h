@@ -21,6 +21,9 @@ bool ranks_has(const Node *n);
 // The same for their kinds (tensor, sequence, optional, map), where they are known.
 const char *kind_fault(const Model *m, const Node *n);
 
+// May the value be one number, of a rank up to `most`, as far as its dims are known?
+bool rank_is_number(const Value *v, int32_t most);
+
 // Does the operator take one number as that input (a scalar, or a vector of one element)?
 bool rank_wants_number(const Node *n, uint32_t input);
 
