@@ -14,6 +14,9 @@ static void infer_loss(Infer *s)
             dims[i] = x->dims[i ? i + 1 : 0];
         infer_fits(s, 1, (uint32_t)x->rank - 1, dims);
         infer_fits(s, 2, 1, &x->dims[1]);
+        if (t && t->rank >= 0 && t->rank + 1 != x->rank)
+            infer_error(s, "the target has rank %d, not %d: that of the input without classes",
+                        t->rank, x->rank - 1);
     }
     if (str_is(node_str(s->n, "reduction", "mean"), "none")) {
         if (t && t->rank >= 0)

@@ -121,11 +121,16 @@ static void infer_dft(Infer *s)
     const Value *x = infer_in(s, 0);
     Index dims[MAX_RANK] = {0};
     Dft d;
-    int64_t length;
+    int64_t length, parts;
     if (!x || x->rank < 2 || x->rank > MAX_RANK || !dft_of(s, x->rank, &d))
         return;
     if (d.length && poly_is_const(d.length, &length) && length < 1) {
         infer_error(s, "dft_length is %lld", (long long)length);
+        return;
+    }
+    if (poly_is_const(x->dims[x->rank - 1], &parts) && parts != 1 && parts != 2) {
+        infer_error(s, "the last dimension of the signal is %lld, neither 1 nor 2",
+                    (long long)parts);
         return;
     }
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
