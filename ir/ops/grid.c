@@ -27,6 +27,13 @@ static bool need(Lower *l, Index dim, int64_t size, const char *what)
 
 // ---- AffineGrid
 
+// Is a dim, or the number of elements of a list, known to be another one?
+static bool is_other(Index dim, int64_t wanted)
+{
+    int64_t is;
+    return dim && poly_is_const(dim, &is) && is != wanted;
+}
+
 static void infer_affine_grid(Infer *s)
 {
     const Value *theta = infer_in(s, 0);
@@ -42,6 +49,10 @@ static void infer_affine_grid(Infer *s)
     }
     if (r != 2 && r != 3) {
         infer_error(s, "theta is neither [N,2,3] nor [N,3,4]");
+        return;
+    }
+    if (infer_rank(s, 1) == 1 && is_other(infer_dim(s, 1, 0), r + 2)) {
+        infer_error(s, "size has not the %lld elements that theta asks for", (long long)r + 2);
         return;
     }
     dims[0] = theta->dims[0];
@@ -121,6 +132,10 @@ static void infer_grid_sample(Infer *s)
         return;
     if (x->rank != g->rank) {
         infer_error(s, "the grid has rank %d, X has rank %d", g->rank, x->rank);
+        return;
+    }
+    if (is_other(g->dims[g->rank - 1], g->rank - 2)) {
+        infer_error(s, "the last dimension of the grid is not %d", g->rank - 2);
         return;
     }
     dims[0] = x->dims[0];
@@ -615,6 +630,10 @@ static void infer_center_crop_pad(Infer *s)
     uint32_t axes[MAX_RANK], n;
     if (!x || x->rank < 1 || x->rank > MAX_RANK || !crop_axes(s, x->rank, axes, &n))
         return;
+    if (infer_rank(s, 1) == 1 && is_other(infer_dim(s, 1, 0), n)) {
+        infer_error(s, "shape has not one element for each of %u axes", n);
+        return;
+    }
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     for (uint32_t k = 0; k < n; k++)
         dims[axes[k]] = content_or_dim(s, 1, k, axes[k]);

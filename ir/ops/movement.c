@@ -315,11 +315,21 @@ static void lower_tile(Lower *l)
 
 // ---- DepthToSpace, SpaceToDepth
 
+// How large blocks are, 0: no size that any tensor has.
+static int64_t block_size(Infer *s)
+{
+    const int64_t b = node_int(s->n, "blocksize", 1);
+    if (b > 0 && b <= 65536)
+        return b;
+    infer_error(s, "blocksize is %lld", (long long)b);
+    return 0;
+}
+
 static void infer_depth_to_space(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    int64_t b = node_int(s->n, "blocksize", 1);
-    if (!x || x->rank != 4 || b <= 0 || b > 65536)
+    const int64_t b = block_size(s);
+    if (!x || x->rank != 4 || !b)
         return;
     Index c = poly_floordiv(s->polys, x->dims[1], poly_const(s->polys, b * b));
     infer_fits(s, 0, 4, (const Index[4]){NULL, poly_scale(s->polys, c, b * b)});
@@ -346,8 +356,8 @@ static void lower_depth_to_space(Lower *l)
 static void infer_space_to_depth(Infer *s)
 {
     const Value *x = infer_in(s, 0);
-    int64_t b = node_int(s->n, "blocksize", 1);
-    if (!x || x->rank != 4 || b <= 0 || b > 65536)
+    const int64_t b = block_size(s);
+    if (!x || x->rank != 4 || !b)
         return;
     Index k = poly_const(s->polys, b), h = poly_floordiv(s->polys, x->dims[2], k),
           w = poly_floordiv(s->polys, x->dims[3], k);

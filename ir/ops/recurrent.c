@@ -75,8 +75,12 @@ static void infer_recurrent(Infer *s)
                        ? poly_const(s->polys, node_int(s->n, "hidden_size", 0))
                    : r && r->rank == 3 ? r->dims[is_quantized(s->n) ? 1 : 2]
                                        : NULL;
-    if (!hidden || (poly_is_const(hidden, &h) && h < 1))
+    if (!hidden)
         return;
+    if (poly_is_const(hidden, &h) && h < 1) {
+        infer_error(s, "hidden_size is %lld", (long long)h);
+        return;
+    }
     bool batch_first = node_int(s->n, "layout", 0) != 0;
     Index dirs = poly_const(
         s->polys, str_is(node_str(s->n, "direction", "forward"), "bidirectional") ? 2 : 1);
