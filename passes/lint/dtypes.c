@@ -235,34 +235,19 @@ static void report_carried(Lint *l, const Fault *f)
     diag_help(l->diags, d, "see `cameo explain DT005`");
 }
 
-// Where a value stands that several places may give.
-static Str location_of(Lint *l, ValueId id)
-{
-    const Value *v = value_at(l->m, id);
-    return v->node ? location_result(l->m, l->arena, v->node, v->index)
-                   : location_value(l->m, l->arena, id);
-}
-
 static void report_condition(Lint *l, const Fault *f)
 {
-    Diag *d = diag(l->diags, "DT005", SEV_ERROR, location_of(l, f->value),
+    Diag *d = diag(l->diags, "DT005", SEV_ERROR, location_value(l->m, l->arena, f->value),
                    "Loop goes on by \"%.*s\" of its body, which is %s and has to be bool",
                    STR_ARG(lint_name(l, f->value)), dtype_name(f->have));
     tell_fault(l, d, f);
     diag_help(l->diags, d, "see `cameo explain DT005`");
 }
 
-static void report_carried_or_condition(Lint *l, const Fault *f)
-{
-    if (f->condition)
-        report_condition(l, f);
-    else
-        report_carried(l, f);
-}
-
 void lint_carried(Lint *l)
 {
-    report_each(l, FAULT_CARRIED, report_carried_or_condition);
+    report_each(l, FAULT_CARRIED, report_carried);
+    report_each(l, FAULT_CONDITION, report_condition);
 }
 
 // ---- QN001
@@ -307,7 +292,7 @@ static void report_declared(Lint *l, const Fault *f)
 {
     const Value *v = value_at(l->m, f->value);
     Str name = lint_name(l, f->value);
-    Diag *d = diag(l->diags, "DT002", SEV_ERROR, location_of(l, f->value),
+    Diag *d = diag(l->diags, "DT002", SEV_ERROR, location_value(l->m, l->arena, f->value),
                    "%s \"%.*s\" is declared as %s but is %s", f->output ? "output" : "value",
                    STR_ARG(name), dtype_name(f->want), dtype_name(f->have));
     Origin o = origin_find(lint_origins(l), f->value);

@@ -65,7 +65,7 @@ static void reach(const Model *m, FaultReach *r, FaultSpot at)
 
 FaultSpot fault_spot(const Fault *f)
 {
-    if (f->kind == FAULT_DECLARED || f->condition)
+    if (f->kind == FAULT_DECLARED || f->kind == FAULT_CONDITION)
         return (FaultSpot){.value = f->value};
     const bool result = f->kind == FAULT_BRANCH || (f->kind == FAULT_UNSUPPORTED && f->output);
     return (FaultSpot){.node = f->node, .index = f->index, .result = result};
@@ -503,9 +503,8 @@ static void find_condition(Finder *x, NodeId id, ValueId made)
 {
     const DType have = lint_dtype(x->j.l->m, made);
     if (have != DT_NONE && have != DT_BOOL && !is_behind_fault(x, made))
-        add(x, (Fault){.kind = FAULT_CARRIED,
+        add(x, (Fault){.kind = FAULT_CONDITION,
                        .node = id,
-                       .condition = true,
                        .value = made,
                        .have = have,
                        .want = DT_BOOL});

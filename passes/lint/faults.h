@@ -11,6 +11,7 @@ typedef enum FaultKind {
     FAULT_ZERO_POINT,  // QN001
     FAULT_BRANCH,      // DT004
     FAULT_CARRIED,     // DT005
+    FAULT_CONDITION,   // DT005: what a loop's body gives for whether to go on, which is no operand
     FAULT_CAPTURED,    // DT015
     FAULT_DECLARED,    // DT002
     FAULT_UNSUPPORTED, // DT003
@@ -38,7 +39,6 @@ typedef struct Fault {
     NodeId node;
     uint32_t index, other; // operands; BRANCH: the output, CARRIED: the number of the carried
                            // value; DECLARED: other is 1 where the declaration is at fault
-    bool condition;        // CARRIED: what a body gives for going on, which is no operand
     ValueId value;         // the side that should change
     DType have, want;      // want: DT_NONE where nothing says
     bool output;           // DECLARED: as an output of its graph; UNSUPPORTED: a result of the node
