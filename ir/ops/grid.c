@@ -12,27 +12,7 @@ static Index content_or_dim(Infer *s, uint32_t i, uint32_t k, uint32_t o)
     return at && k < n ? at[k] : infer_data_dim(s, 0, o, "size");
 }
 
-// A dim has the size that the operator needs: known now, or checked by the program.
-static bool need(Lower *l, Index dim, int64_t size, const char *what)
-{
-    int64_t known;
-    if (poly_is_const(dim, &known) && known != size) {
-        not_supported(l, "%.*s: %s does not fit", STR_ARG(str_escaped(l->arena, l->n->op)), what);
-        return false;
-    }
-    check(l, index_eq(l, dim, ix(l, size)), "%.*s: %s does not fit",
-          STR_ARG(str_escaped(l->arena, l->n->op)), what);
-    return true;
-}
-
 // ---- AffineGrid
-
-// Is a dim, or the number of elements of a list, known to be another one?
-static bool is_other(Index dim, int64_t wanted)
-{
-    int64_t is;
-    return dim && poly_is_const(dim, &is) && is != wanted;
-}
 
 static void infer_affine_grid(Infer *s)
 {
@@ -51,10 +31,8 @@ static void infer_affine_grid(Infer *s)
         infer_error(s, "theta is neither [N,2,3] nor [N,3,4]");
         return;
     }
-    if (infer_rank(s, 1) == 1 && is_other(infer_dim(s, 1, 0), r + 2)) {
-        infer_error(s, "size has not the %lld elements that theta asks for", (long long)r + 2);
-        return;
-    }
+    infer_fits(s, 0, 3, (const Index[3]){NULL, NULL, poly_const(s->polys, r + 1)});
+    infer_fits(s, 1, 1, (const Index[1]){poly_const(s->polys, r + 2)});
     dims[0] = theta->dims[0];
     for (int64_t k = 0; k < r; k++)
         dims[k + 1] = content_or_dim(s, 1, (uint32_t)k + 2, (uint32_t)k + 1);
@@ -70,8 +48,6 @@ static void lower_affine_grid(Lower *l)
     uint32_t r = y.rank - 2;
     bool align = node_int(l->n, "align_corners", 0) != 0;
     DType t = accumulator(y.dtype);
-    if (!need(l, theta.dims[2], r + 1, "theta") || !need(l, input(l, 1).dims[0], r + 2, "size"))
-        return;
     for (uint32_t k = 0; k < r; k++)
         define_dim(l, y.dims[k + 1], input_element(l, 1, k + 2));
     check(l, index_eq(l, theta.dims[0], input_element(l, 1, 0)),
@@ -134,11 +110,9 @@ static void infer_grid_sample(Infer *s)
         infer_error(s, "the grid has rank %d, X has rank %d", g->rank, x->rank);
         return;
     }
-    if (is_other(g->dims[g->rank - 1], g->rank - 2)) {
-        infer_error(s, "the last dimension of the grid is not %d", g->rank - 2);
-        return;
-    }
     dims[0] = x->dims[0];
+    dims[g->rank - 1] = poly_const(s->polys, g->rank - 2);
+    infer_fits(s, 1, (uint32_t)g->rank, dims);
     dims[1] = x->dims[1];
     for (int32_t k = 2; k < x->rank; k++)
         dims[k] = g->dims[k - 1];
@@ -292,10 +266,6 @@ static void lower_grid_sample(Lower *l)
         not_supported(l, "GridSample with this mode, padding_mode or rank");
         return;
     }
-    if (!need(l, grid.dims[g.rank + 1], g.rank, "the last dimension of the grid"))
-        return;
-    check(l, index_eq(l, grid.dims[0], x.dims[0]),
-          "GridSample: X and the grid have different batches");
     for (uint32_t i = 0; i < g.rank; i++)
         check(l, index_lt(l, ix(l, 0), x.dims[i + 2]), "GridSample: X is empty");
     bool wide = x.dtype == DT_F64 || x.dtype == DT_C128 || grid.dtype == DT_F64;
@@ -333,6 +303,8 @@ static void infer_roi_align(Infer *s)
         return;
     }
     Index dims[4] = {rois->dims[0], x->dims[1], poly_const(s->polys, h), poly_const(s->polys, w)};
+    infer_fits(s, 1, 2, (const Index[2]){NULL, poly_const(s->polys, 4)});
+    infer_fits(s, 2, 1, &rois->dims[0]);
     infer_shape(s, 0, 4, dims);
 }
 
@@ -569,7 +541,7 @@ static const Expr *roi_by_regions(Lower *l, Tensor x, Tensor y, ReduceOp op, Ind
 // RoiAlign-10, 16.
 static void lower_roi_align(Lower *l)
 {
-    Tensor x = input(l, 0), rois = input(l, 1), batch = input(l, 2), y = output(l, 0);
+    Tensor x = input(l, 0), batch = input(l, 2), y = output(l, 0);
     Str mode = node_str(l->n, "mode", "avg");
     bool greatest = str_is(mode, "max");
     int64_t ratio = node_int(l->n, "sampling_ratio", 0);
@@ -580,16 +552,12 @@ static void lower_roi_align(Lower *l)
         not_supported(l, "RoiAlign with this mode");
         return;
     }
-    if (!need(l, rois.dims[1], 4, "the last dimension of the regions"))
-        return;
     for (uint32_t i = 2; i < 4; i++)
         check(l, index_lt(l, ix(l, 0), x.dims[i]), "RoiAlign: X is empty");
     Index v = red(l, batch.dims[0]);
     const Expr *b = cast(l, DT_I64, load(l, batch, &v)), *n = expr_index(l->module, x.dims[0]);
     check(l, reduce(l, R_AND, 1, &v, NULL, and_(l, le(l, zero(l, DT_I64), b), lt(l, b, n))),
           "RoiAlign: a batch index is out of range");
-    check(l, index_eq(l, batch.dims[0], rois.dims[0]),
-          "RoiAlign: there are not as many batch indices as regions");
     bool few = ratio > 0 && ratio <= TABLED_SAMPLES,
          lines = ratio < 1 && !greatest && !may_be_derived(l);
     const Expr *e = few     ? roi_by_tables(l, x, y, ratio, op, o)
@@ -630,10 +598,7 @@ static void infer_center_crop_pad(Infer *s)
     uint32_t axes[MAX_RANK], n;
     if (!x || x->rank < 1 || x->rank > MAX_RANK || !crop_axes(s, x->rank, axes, &n))
         return;
-    if (infer_rank(s, 1) == 1 && is_other(infer_dim(s, 1, 0), n)) {
-        infer_error(s, "shape has not one element for each of %u axes", n);
-        return;
-    }
+    infer_fits(s, 1, 1, (const Index[1]){poly_const(s->polys, n)});
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     for (uint32_t k = 0; k < n; k++)
         dims[axes[k]] = content_or_dim(s, 1, k, axes[k]);
@@ -648,7 +613,7 @@ static void lower_center_crop_pad(Lower *l)
     Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, z = ix(l, 0), two = ix(l, 2);
     uint32_t axes[MAX_RANK], n;
     const Expr *where = NULL;
-    if (!crop_axes(&s, x.rank, axes, &n) || !need(l, input(l, 1).dims[0], n, "shape"))
+    if (!crop_axes(&s, x.rank, axes, &n))
         return;
     for (uint32_t k = 0; k < n; k++)
         define_dim(l, y.dims[axes[k]], input_element(l, 1, k));

@@ -69,10 +69,6 @@ static void lower_likelihood(Lower *l, Tensor log_prob)
     bool none = str_is(how, "none");
     if (!y.buffer)
         return;
-    if (log_prob.rank != target.rank + 1) {
-        not_supported(l, "a loss whose target does not fit its input");
-        return;
-    }
     check_targets(l, target, log_prob.dims[1]);
     kernel(l, "likelihood");
     if (none)

@@ -220,10 +220,6 @@ static void lower_reduce(Lower *l)
     Index o[MAX_RANK] = {0}, at[MAX_RANK] = {0}, vars[MAX_RANK] = {0}, count = ix(l, 1);
     uint32_t n = 0, k = 0;
     const Value *axes = has_input(l, 1) ? value_at(l->model, l->n->in[1]) : NULL;
-    if (axes && !axes->content && axes->rank != 1) {
-        not_supported(l, "axes of rank %d", axes->rank);
-        return;
-    }
     if (axes && !axes->content) {
         lower_runtime_axes(l, x, y, keep);
         return;

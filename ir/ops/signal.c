@@ -72,7 +72,7 @@ static void lower_window(Lower *l)
 enum { LENGTH = 64 }; // the number of the data dim that holds the length of a transform
 
 // Is the signal one of complex numbers? Its last dim, 1 or 2, is compared where it is not known.
-typedef enum Parts { PARTS_BAD, PARTS_REAL, PARTS_COMPLEX, PARTS_OPEN } Parts;
+typedef enum Parts { PARTS_REAL, PARTS_COMPLEX, PARTS_OPEN } Parts;
 
 typedef struct Dft {
     bool inverse, onesided, axis_known;
@@ -116,23 +116,30 @@ static Index dft_given(Polys *p, const Dft *d, Index length)
     return poly_add_const(p, poly_floordiv(p, length, poly_const(p, 2)), 1);
 }
 
+// A number of a signal is real or complex, as its last dim says.
+static bool signal_fits(Infer *s, Index dim)
+{
+    int64_t parts;
+    if (!poly_is_const(dim, &parts) || parts == 1 || parts == 2)
+        return true;
+    infer_error(s, "the last dimension of the signal is %lld, neither 1 nor 2", (long long)parts);
+    return false;
+}
+
 static void infer_dft(Infer *s)
 {
     const Value *x = infer_in(s, 0);
     Index dims[MAX_RANK] = {0};
     Dft d;
-    int64_t length, parts;
+    int64_t length;
     if (!x || x->rank < 2 || x->rank > MAX_RANK || !dft_of(s, x->rank, &d))
         return;
     if (d.length && poly_is_const(d.length, &length) && length < 1) {
         infer_error(s, "dft_length is %lld", (long long)length);
         return;
     }
-    if (poly_is_const(x->dims[x->rank - 1], &parts) && parts != 1 && parts != 2) {
-        infer_error(s, "the last dimension of the signal is %lld, neither 1 nor 2",
-                    (long long)parts);
+    if (!signal_fits(s, x->dims[x->rank - 1]))
         return;
-    }
     memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     for (uint32_t k = 0; k + 1 < (uint32_t)x->rank; k++) {
         if (!d.axis_known && (d.onesided || d.length))
@@ -175,12 +182,8 @@ static Index fixed_dim(Lower *l, uint32_t k, Index value, const char *name)
 static Parts signal_parts(Lower *l, Index dim)
 {
     int64_t parts;
-    if (poly_is_const(dim, &parts)) {
-        if (parts != 1 && parts != 2)
-            not_supported(l, "%.*s of a signal whose last dimension is neither 1 nor 2",
-                          STR_ARG(str_escaped(l->arena, l->n->op)));
-        return parts == 1 ? PARTS_REAL : parts == 2 ? PARTS_COMPLEX : PARTS_BAD;
-    }
+    if (poly_is_const(dim, &parts))
+        return parts == 1 ? PARTS_REAL : PARTS_COMPLEX;
     check(l, and_(l, index_le(l, ix(l, 1), dim), index_le(l, dim, ix(l, 2))),
           "%.*s: the last dimension of the signal is neither 1 nor 2",
           STR_ARG(str_escaped(l->arena, l->n->op)));
@@ -333,8 +336,7 @@ static void lower_dft(Lower *l)
         not_supported(l, "DFT along its last dimension");
         return;
     }
-    if ((d.parts = signal_parts(l, x.dims[x.rank - 1])) == PARTS_BAD)
-        return;
+    d.parts = signal_parts(l, x.dims[x.rank - 1]);
     if (d.length)
         d.length = dim_in_program(l, 1, LENGTH, "dft_length");
     const Expr *axis = axis_in_program(l, &d, x);
@@ -376,7 +378,7 @@ static void infer_stft(Infer *s)
 {
     const Value *x = infer_in(s, 0), *w = infer_in(s, 2);
     bool onesided = node_int(s->n, "onesided", 1) != 0;
-    if (!x || x->rank < 2)
+    if (!x || x->rank < 2 || (x->rank == 3 && !signal_fits(s, x->dims[2])))
         return;
     Index step = dim_from_input(s, 1, LENGTH, "frame_step"), length = NULL;
     if (infer_in(s, 3))
@@ -451,8 +453,6 @@ static void lower_stft(Lower *l)
           length = has_input(l, 3) ? dim_in_program(l, 3, LENGTH + 1, "frame_length") : w.dims[0];
     int64_t known;
     Parts parts = x.rank == 3 ? signal_parts(l, x.dims[2]) : PARTS_REAL;
-    if (parts == PARTS_BAD)
-        return;
     check(l, index_lt(l, zero_ix, step), "STFT: the frame step is not positive");
     if (!poly_is_const(step, &known))
         define_dim(l, y.dims[1], stft_frames(l->polys, x.dims[1], length, step));

@@ -236,11 +236,6 @@ static void lower_causal_conv(Lower *l)
                       STR_ARG(str_escaped(l->arena, activation)));
         return;
     }
-    if (x.rank != 3 || w.rank != 3 || (bias.buffer && bias.rank != 1) ||
-        (past.buffer && past.rank != 3)) {
-        not_supported(l, "CausalConvWithState with operands of other ranks than 3 and a bias of 1");
-        return;
-    }
     DType t = accumulator(x.dtype);
     Index before = ix_addc(l, w.dims[2], -1);
     check(l, index_le(l, ix(l, 1), w.dims[2]), "CausalConvWithState: the kernel is empty");
