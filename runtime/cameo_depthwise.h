@@ -3,7 +3,9 @@
  * each column of the window making 0 of what is no element of the row. What would be read outside
  * of x's buffer, or is further apart than two elements, is copied with its border first, a band of
  * rows at a time, every stride-th element of a row together. Of planes whose rows are at most half
- * a vector, vectors run on from row to row, a mask for each element of the window. */
+ * a vector, vectors run on from row to row, a mask for each element of the window; where a vector
+ * is a line, so that nearly all that begin elsewhere are read from two, elements are turned in
+ * registers. */
 #ifndef CAMEO_DEPTHWISE_H
 #define CAMEO_DEPTHWISE_H
 
@@ -21,6 +23,114 @@ static inline __attribute__((always_inline)) int64_t cameo_flat_at(const cameo_p
     return v + 1 < g->flat ? v * CAMEO_LANES : c->out[1] * c->out[2] - CAMEO_LANES;
 }
 
+#if CAMEO_FLAT_TURNS
+enum { CAMEO_FLAT_ALL = 0xffff }; /* lanes, a bit each */
+
+/* Is the window one of 3 x 3, its middle the element of x that is where y's is, and the others no
+ * further from it than a vector? Then lane l of what the window's element t gives to a vector is
+ * that of index masks[t][l] of it and the one before, or, behind the middle, of it and the next.
+ * What is above or below the plane is beside it too, where 0 is; lanes[3 * v + b]: those of vector
+ * v whose column b of the window is in a row. */
+static inline __attribute__((unused)) int cameo_flat_turn_plan(const cameo_conv *g, cameo_planes *p)
+{
+    const int64_t width = g->in[2], down = g->dilation[1] * width, apart = g->dilation[2];
+    p->turned = p->flat == CAMEO_FLAT_TURNED && g->taps[1] == 3 && g->pad[1] == g->dilation[1] &&
+                g->pad[2] == apart && apart < down && down + apart <= CAMEO_LANES;
+    if (!p->turned)
+        return 0;
+    p->around = 0;
+    const cameo_mask order = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    uint64_t first = 0; /* in each row, a bit for each element of the plane */
+    for (int64_t i = 0; i < g->in[1]; i++)
+        first |= UINT64_C(1) << i * width;
+    for (int64_t t = 0; t < 9; t++) {
+        const int64_t by = (t / 3 - 1) * down + (t % 3 - 1) * apart;
+        p->masks[t] = order + (int)(by < 0 ? by + CAMEO_LANES : by);
+    }
+    for (int64_t b = 0; b < 3; b++) {
+        uint64_t outside = 0;
+        for (int64_t j = 0; b != 1 && j < apart && j < width; j++)
+            outside |= first << (b == 0 ? j : width - 1 - j);
+        for (int64_t v = 0; v < CAMEO_FLAT_TURNED; v++)
+            p->lanes[3 * v + b] = (uint16_t)(~outside >> v * CAMEO_LANES);
+    }
+    return 1;
+}
+
+/* Lanes of two neighbours; 0 where no bit of `lanes` is. */
+static inline __attribute__((always_inline)) cameo_vec
+cameo_flat_turn(cameo_vec a, cameo_vec b, cameo_mask index, uint16_t lanes)
+{
+    __asm__("vpermt2ps %2, %1, %0%{%3%}%{z%}" : "+v"(a) : "v"(index), "v"(b), "Yk"(lanes));
+    return a;
+}
+
+/* A plane's last lanes, and all of others. */
+static inline __attribute__((always_inline)) cameo_vec cameo_flat_load(const float *x,
+                                                                       uint16_t lanes)
+{
+    cameo_vec v;
+    if (lanes == CAMEO_FLAT_ALL)
+        v = *(const cameo_vec *)x;
+    else
+        __asm__("vmovups %1, %0%{%2%}%{z%}"
+                : "=v"(v)
+                : "m"(*(const cameo_vec *)x), "Yk"(lanes));
+    return v;
+}
+static inline __attribute__((always_inline)) void cameo_flat_store(float *y, uint16_t lanes,
+                                                                   cameo_vec v)
+{
+    if (lanes == CAMEO_FLAT_ALL)
+        *(cameo_vec *)y = v;
+    else
+        __asm__("vmovups %1, %0%{%2%}" : "+m"(*(cameo_vec *)y) : "v"(v), "Yk"(lanes));
+}
+
+/* All of some planes. */
+static __attribute__((noinline, unused)) void
+cameo_flat_turned(const cameo_planes *g, const float *x, const float *w, cameo_plane *p)
+{
+    enum { VECTORS = CAMEO_FLAT_TURNED, LANES = CAMEO_LANES, TAPS = 9, MIDDLE = TAPS / 2 };
+    const int64_t channel = p->channel, written = p->written;
+    const int64_t behind = LANES * VECTORS - g->sizes->out[1] * g->sizes->out[2];
+    const uint16_t all = CAMEO_FLAT_ALL, last = (uint16_t)(all >> behind);
+    const float *bias = p->finish->bias;
+    cameo_ends ends = cameo_plane_ends(p);
+    cameo_mask index[TAPS];
+    cameo_vec window[TAPS];
+    float *y = p->y;
+#pragma GCC unroll 9
+    for (int t = 0; t < TAPS; t++)
+        index[t] = (cameo_mask)cameo_held((cameo_vec)g->masks[t]);
+    for (int64_t i = 0; i < p->planes; i++, x += channel, y += written, w += TAPS) {
+        cameo_vec e[VECTORS + 2] = {{0}};
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            e[v + 1] = cameo_flat_load(x + v * LANES, v + 1 < VECTORS ? all : last);
+        cameo_window_lanes(w, TAPS, window);
+        ends.bias = bias[i] - (cameo_vec){0};
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++) {
+            cameo_vec sum = {0};
+            for (int a = 0; a < 3; a++) {
+                cameo_vec of_row = {0};
+                for (int b = 0; b < 3; b++) {
+                    const int t = 3 * a + b, at = v + (t > MIDDLE);
+                    const uint16_t lanes = b == 1 ? all : g->lanes[3 * v + b];
+                    of_row += window[t] * (t == MIDDLE ? e[v + 1]
+                                                       : cameo_flat_turn(e[at], e[at + 1],
+                                                                         index[t], lanes));
+                }
+                sum = sum + of_row;
+            }
+            cameo_flat_store(y + v * LANES, v + 1 < VECTORS ? all : last,
+                             cameo_clip(sum + ends.bias, ends.low, ends.high));
+        }
+    }
+}
+#endif
+
 /* Are rows short, and is each element of y the middle of the window at x's element? Then vectors
  * run on from row to row; behind cameo_planes_plan. */
 static __attribute__((noinline, unused)) void cameo_flat_plan(const cameo_conv *g, cameo_planes *p)
@@ -33,6 +143,10 @@ static __attribute__((noinline, unused)) void cameo_flat_plan(const cameo_conv *
         all < CAMEO_LANES || 2 * flat * size > CAMEO_FLAT)
         return;
     p->flat = flat;
+#if CAMEO_FLAT_TURNS
+    if (cameo_flat_turn_plan(g, p))
+        return;
+#endif
     p->around = size * (g->dilation[1] * g->in[2] + g->dilation[2]);
     const int height = (int)g->in[1], width = (int)g->in[2];
     cameo_mask *mask = p->masks;
@@ -90,6 +204,12 @@ cameo_flat_of(const cameo_planes *g, const float *x, const float *w, cameo_plane
 static __attribute__((noinline, unused)) void cameo_flat(const cameo_planes *g, const float *x,
                                                          const float *w, cameo_plane *p)
 {
+#if CAMEO_FLAT_TURNS
+    if (g->turned) {
+        cameo_flat_turned(g, x, w, p);
+        return;
+    }
+#endif
     if (g->sizes->taps[1] == 3)
         cameo_flat_of(g, x, w, p, 3);
     else

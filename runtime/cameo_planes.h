@@ -16,6 +16,13 @@ enum {
     CAMEO_WIDEST = 1 << 28 /* of a plane, that x itself is read for */
 };
 
+#if defined __AVX512F__
+#define CAMEO_FLAT_TURNS 1
+enum { CAMEO_FLAT_TURNED = 4 }; /* vectors of planes of short rows that are turned in registers */
+#else
+#define CAMEO_FLAT_TURNS 0
+#endif
+
 /* Elements low .. high of a row of the copy are x's, from x[from] on. */
 typedef struct cameo_phase {
     int64_t low, high, from;
@@ -94,6 +101,10 @@ struct cameo_planes {
     int64_t flat, around;         /* vectors of planes of short rows, what these read around a plane
                                    * beside its own; flat is 0: rows are not short */
     cameo_mask masks[CAMEO_FLAT]; /* of each of them, of each element of the window */
+#if CAMEO_FLAT_TURNS
+    int turned;
+    uint16_t lanes[3 * CAMEO_FLAT_TURNED]; /* see cameo_flat_turn_plan */
+#endif
 };
 
 /* n zeros and what the last vector writes past them. */
