@@ -6,6 +6,7 @@
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
 #include "codegen/repeats.h"
+#include "codegen/share_outputs.h"
 #include "ir/infer.h"
 
 #include <string.h>
@@ -348,6 +349,10 @@ static void c_call(StepPrinter *s, const Kernel *k)
     if (s->options->profile)
         print_line(p, "begin = cameo_now();");
     const char *sizes = repeats_sizes(p, k), *comma = *sizes ? ", " : "";
+    const BufferId shared = shared_output_of(p->mod, &u);
+    if (shared)
+        buf_printf(p->out, "%*sif (b%u != b%u)\n    ", (int)p->indent * 4, "", shared,
+                   buffer_at(p->mod, shared)->shares);
     print_unless_empty(p, &u);
     buf_printf(p->out, "%*s%s(%s", (int)p->indent * 4, "", kernel_name(p, k), sizes);
     for (uint32_t i = 0; i < u.buffers.len; i++, comma = ", ") {

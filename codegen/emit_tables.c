@@ -197,10 +197,11 @@ static void print_ports(Printer *p, const BufferId *at, uint32_t n, const char *
         print_c_string(p->out, b->name);
         bool list = b->dtype == DT_OBJECT;
         DType t = list ? value_at(p->mod->model, b->value)->dtype : b->dtype;
-        buf_printf(p->out, ", %d, %d, %s_%s%u_dims, %s_%s%u_names},\n", (int)t,
-                   list ? -1 : (int)b->rank, p->prefix, what, i, p->prefix, what, i);
+        buf_printf(p->out, ", %d, %d, %s_%s%u_dims, %s_%s%u_names, %u},\n", (int)t,
+                   list ? -1 : (int)b->rank, p->prefix, what, i, p->prefix, what, i,
+                   b->shares ? buffer_at(p->mod, b->shares)->port + 1 : 0);
     }
-    buf_printf(p->out, "%s};\n\n", n ? "" : "    {0, 0, 0, 0, 0}\n");
+    buf_printf(p->out, "%s};\n\n", n ? "" : "    {0, 0, 0, 0, 0, 0}\n");
 }
 
 // ---- profile ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse.h"
 #include "codegen/printer.h"
+#include "codegen/share_outputs.h"
 #include "ir/lower.h"
 #include "ir/pairs.h"
 
@@ -51,6 +52,14 @@ static bool pass_fuse(Model *m, PassContext *c)
 static bool pass_legalize(Model *m, PassContext *c)
 {
     legalize_module(m->kernels, c->wide);
+    return true;
+}
+
+// On a device outputs are copied to the caller's memory.
+static bool pass_share_outputs(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        share_outputs_module(m->kernels);
     return true;
 }
 

@@ -138,6 +138,7 @@ typedef struct Kernel {
     Stmt *body;
     Stmt *point;                     // the body before a schedule of a plane's windows; or NULL
     bool on_host;                    // where the others run on a device
+    bool rest; // constants that it stores are for elements without meaning: others may be there
     BufferId row;                    // that each turn of the outer loops fills anew, 0: none
     const struct Override *override; // a faster form that a target's table chose; NULL: the body
 } Kernel;
@@ -155,6 +156,7 @@ typedef struct Buffer {
     const Index *dims;
     const TensorData *data; // WEIGHT
     uint32_t port;          // INPUT, OUTPUT: its number among the program's
+    BufferId shares;        // OUTPUT: it may lie where this INPUT does, see share_outputs; 0: none
     BufferId in_place;      // TEMP: it lies where this one does; 0: in a place of its own
     DeviceId device;
     int64_t coarse; // of a factor of products: so many values of k of the other factor may be bytes

@@ -202,6 +202,7 @@ static Kernel *parse_kernel(KernelParser *k)
     } else if (out->node) {
         vec_push(p->arena, &out->fused, out->node);
     }
+    out->rest = parse_take(p, "rest");
     parse_block(k, &out->body);
     return out;
 }

@@ -420,7 +420,7 @@ static void print_kernel(Printer *p, const Kernel *k, int depth)
     buf_printf(p->out, " k%u ", k->id);
     buf_quoted(p->out, k->name);
     print_nodes(p, k->node, k);
-    buf_printf(p->out, " {\n");
+    buf_printf(p->out, k->rest ? " rest {\n" : " {\n");
     print_stmts(p, k->body, depth + 1);
     indent(p, depth);
     buf_char(p->out, '}');

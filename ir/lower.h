@@ -110,6 +110,7 @@ void copy_tensor(Lower *l, Tensor y, Tensor x);
 // ---- kernels
 void kernel(Lower *l, const char *name);
 void kernel_end(Lower *l);                  // closes all that is open
+void kernel_rest(Lower *l);                 // constants it stores are for elements without meaning
 Index par(Lower *l, Index extent);          // opens a parallel loop
 void par_all(Lower *l, Tensor y, Index *o); // one for each dim of y
 Index seq(Lower *l, Index extent);          // opens a sequential loop

@@ -33,6 +33,11 @@ void kernel(Lower *l, const char *name)
     s->nopen_stmts = 0;
 }
 
+void kernel_rest(Lower *l)
+{
+    l->state->kernel->rest = true;
+}
+
 void kernel_end(Lower *l)
 {
     l->state->kernel = NULL;

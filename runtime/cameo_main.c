@@ -42,7 +42,8 @@ static int say(const Command *c, int status)
 
 /* ---- help */
 
-static void print_port(FILE *f, const cameo_port *p, const cameo_type *type)
+/* shares: the input whose memory the output may be lent; NULL: none. */
+static void print_port(FILE *f, const cameo_port *p, const cameo_type *type, const char *shares)
 {
     static const char *const kinds[] = {"", "sequence of ", "optional ", "map to "};
     fprintf(f, "  %s  ", p->name);
@@ -59,7 +60,10 @@ static void print_port(FILE *f, const cameo_port *p, const cameo_type *type)
         else
             fprintf(f, "%s%s", k ? "," : "", p->dim_names[k][0] ? p->dim_names[k] : "?");
     }
-    fprintf(f, "]\n");
+    fprintf(f, "]");
+    if (shares)
+        fprintf(f, "  may lie where %s does", shares);
+    fprintf(f, "\n");
 }
 
 static const cameo_type *input_type(const cameo_model *m, int32_t i)
@@ -83,10 +87,11 @@ static void print_help(const Command *c)
         c->program);
     printf("inputs:\n");
     for (int32_t i = 0; i < m->ninputs; i++)
-        print_port(stdout, &m->inputs[i], input_type(m, i));
+        print_port(stdout, &m->inputs[i], input_type(m, i), NULL);
     printf("outputs:\n");
     for (int32_t i = 0; i < m->noutputs; i++)
-        print_port(stdout, &m->outputs[i], output_type(m, i));
+        print_port(stdout, &m->outputs[i], output_type(m, i),
+                   m->outputs[i].shares ? m->inputs[m->outputs[i].shares - 1].name : NULL);
 }
 
 /* ---- reading inputs */

@@ -32,6 +32,8 @@ typedef struct cameo_port {
     int32_t dtype, rank;
     const int64_t *dims;          /* -1: any size */
     const char *const *dim_names; /* "" where a dim has no name */
+    int32_t shares; /* of an output: 1 + the number of the input whose memory it may be lent; 0: of
+                     * none (see set_output) */
 } cameo_port;
 
 /* Does units from .. to of a kernel's work, as thread `thread` of a pool. */
@@ -91,6 +93,10 @@ typedef struct cameo_model {
      * as the output takes or more, which begin at a multiple of 64, lie apart from inputs and other
      * outputs, and must live until the last run with them. What they hold after a run that failed
      * is not defined. NULL: to the context's own memory again. Not for outputs of strings or lists.
+     * The memory of the input that the output shares (cameo_port), if both are as large, may be its
+     * own too: what the model leaves as it is, such as the rows that a cache had, is not copied
+     * then, and what an output has 0 in for want of anything, such as rows behind those that are
+     * filled, stays what it was.
      * 0, or -1 with an error; run refuses what is too small. */
     int (*set_output)(cameo_context *context, int32_t i, void *elements, int64_t bytes);
     /* Computes all outputs from the inputs set. 0, or -1 with an error. Allocates nothing where all

@@ -429,16 +429,30 @@ CAMEO_ONCE int cameo_set_output(cameo_context *c, int32_t i, void *elements, int
     return 0;
 }
 
+CAMEO_FN int64_t cameo_input_bytes(const cameo_context *c, int32_t i)
+{
+    const cameo_value *v = &c->inputs[i];
+    return cameo_bytes(cameo_dtype_size(c->program->model->inputs[i].dtype), v->rank, v->dims);
+}
+
 /* Where output i is written, if `own` is the context's memory for it. NULL, with an error: what the
  * caller lent is too small. */
 CAMEO_ONCE void *cameo_place_output(cameo_context *c, int32_t i, void *own, int64_t bytes)
 {
+    const cameo_model *m = c->program->model;
     if (!c->lent || !c->lent[i].at)
         return own;
+    const int32_t k = m->outputs[i].shares - 1;
+    if (k >= 0 && c->lent[i].at == c->inputs[k].at && bytes != cameo_input_bytes(c, k)) {
+        cameo_fail(c, "output %s, of %lld bytes, cannot lie where input %s, of %lld bytes, does",
+                   m->outputs[i].name, (long long)bytes, m->inputs[k].name,
+                   (long long)cameo_input_bytes(c, k));
+        return NULL;
+    }
     if (bytes >= 0 && bytes <= c->lent[i].bytes)
         return c->lent[i].at;
     cameo_fail(c, "output %s takes %lld bytes, but the memory for it has %lld",
-               c->program->model->outputs[i].name, (long long)bytes, (long long)c->lent[i].bytes);
+               m->outputs[i].name, (long long)bytes, (long long)c->lent[i].bytes);
     return NULL;
 }
 
@@ -459,16 +473,18 @@ CAMEO_FN int cameo_overlap(const void *a, int64_t a_bytes, const void *b, int64_
     return a && b && x < y + (uint64_t)b_bytes && y < x + (uint64_t)a_bytes;
 }
 
-/* Does lent memory lie apart from inputs and from other lent memory? */
+/* Does lent memory lie apart from inputs, but the one that it may share, and from other lent
+ * memory? */
 CAMEO_ONCE int cameo_check_lent(cameo_context *c)
 {
     const cameo_model *m = c->program->model;
     for (int32_t i = 0; i < m->noutputs; i++) {
         const cameo_lent *to = &c->lent[i];
         for (int32_t k = 0; to->at && k < m->ninputs; k++) {
-            const cameo_value *v = &c->inputs[k];
-            const int64_t size = cameo_dtype_size(m->inputs[k].dtype);
-            if (cameo_overlap(to->at, to->bytes, v->at, cameo_bytes(size, v->rank, v->dims)))
+            const void *at = c->inputs[k].at;
+            if (at == to->at && m->outputs[i].shares == k + 1)
+                continue;
+            if (cameo_overlap(to->at, to->bytes, at, cameo_input_bytes(c, k)))
                 return cameo_fail(c, "the memory for output %s lies over that of input %s",
                                   m->outputs[i].name, m->inputs[k].name);
         }

@@ -118,32 +118,61 @@ static Tensor places(Lower *l, const Group *g)
     return y;
 }
 
-// What row o[0] holds at o[2] once the new positions are in; 0 behind them.
-static const Expr *cache_at(Lower *l, const Group *g, Tensor fresh, Tensor cache, const Index *o)
+// Rows whose positions stand behind one another, new ones from 0 on; 0 behind those that are.
+static void fill_anew(Lower *l, const Group *g, Tensor y, Tensor fresh)
 {
+    Index o[MAX_RANK] = {0}, last = ix_addc(l, g->length, -1);
+    const DType t = input(l, 0).dtype;
+    kernel(l, "cache");
+    par_all(l, y, o);
     const Expr *past = past_of(l, g, o[0]), *j = expr_index(l->module, o[2]);
-    Index last = ix_addc(l, g->length, -1), i = to_index(l, sub(l, j, past));
+    const Expr *end = add(l, past, expr_index(l->module, g->length));
+    Index i = to_index(l, sub(l, j, past));
     Index at[3] = {o[0], ix_max(l, ix(l, 0), ix_min(l, i, last)),
                    ix_add(l, ix_mul(l, o[1], g->channels), o[3])};
-    const Expr *end = add(l, past, expr_index(l->module, g->length));
+    store(l, y, o, select_(l, lt(l, j, end), cast(l, t, load(l, fresh, at)), zero(l, t)));
+    kernel_end(l);
+}
+
+// A cache as it was, 0 behind what its rows held, then the new positions: where it lies in the
+// memory of the one before, that is left as it is and nothing else written (share_outputs).
+static void fill_behind(Lower *l, const Group *g, Tensor y, Tensor fresh, Tensor cache)
+{
+    Index o[MAX_RANK] = {0};
     const DType t = input(l, 0).dtype;
-    const Expr *e = select_(l, lt(l, j, end), cast(l, t, load(l, fresh, at)), zero(l, t));
-    if (!cache.buffer)
-        return e;
-    Index old[4] = {o[0], o[1], ix_min(l, o[2], ix_addc(l, g->past, -1)), o[3]};
-    return select_(l, lt(l, j, past), load(l, cache, old), e);
+    kernel(l, "cache");
+    kernel_rest(l);
+    par_all(l, cache, o);
+    const Expr *had = lt(l, expr_index(l->module, o[2]), past_of(l, g, o[0]));
+    store(l, y, o, select_(l, had, load(l, cache, o), zero(l, t)));
+    kernel_end(l);
+    Index more[4] = {g->batch, g->kv_heads, ix_sub(l, g->total, g->past), g->channels};
+    kernel(l, "longer");
+    for (uint32_t i = 0; i < 4; i++)
+        o[i] = par(l, more[i]);
+    o[2] = ix_add(l, g->past, o[2]);
+    store(l, y, o, zero(l, t));
+    kernel_end(l);
+    kernel(l, "new");
+    o[0] = par(l, g->batch);
+    o[1] = par(l, g->kv_heads);
+    Index i = par(l, g->length);
+    o[3] = par(l, g->channels);
+    o[2] = to_index(l, add(l, past_of(l, g, o[0]), expr_index(l->module, i)));
+    Index at[3] = {o[0], i, ix_add(l, ix_mul(l, o[1], g->channels), o[3])};
+    store(l, y, o, cast(l, t, load(l, fresh, at)));
+    kernel_end(l);
 }
 
 static Tensor filled(Lower *l, const Group *g, Tensor y, Tensor fresh, Tensor cache)
 {
-    Index dims[4] = {g->batch, g->kv_heads, g->total, g->channels}, o[MAX_RANK] = {0};
+    Index dims[4] = {g->batch, g->kv_heads, g->total, g->channels};
     if (!y.buffer)
         y = temp(l, "cache", input(l, 0).dtype, 4, dims);
-    kernel(l, "cache");
-    for (uint32_t i = 0; i < 4; i++)
-        o[i] = par(l, dims[i]);
-    store(l, y, o, cache_at(l, g, fresh, cache, o));
-    kernel_end(l);
+    if (cache.buffer)
+        fill_behind(l, g, y, fresh, cache);
+    else
+        fill_anew(l, g, y, fresh);
     return y;
 }
 

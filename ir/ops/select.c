@@ -532,18 +532,19 @@ static void lower_tensor_scatter(Lower *l)
         check(l, reduce(l, R_AND, 1, &b, NULL, and_(l, le(l, z, from), le(l, from, room))),
               "TensorScatter: a write index is out of range");
     }
+    copy_tensor(l, y, x);
     kernel(l, "tensor_scatter");
-    par_all(l, y, o);
+    par_all(l, u, o);
     memcpy(at, o, sizeof at);
-    const Expr *line = expr_index(l->module, o[axis]);
-    if (w.buffer)
-        line = sub(l, line, cast(l, DT_I64, load(l, w, o)));
-    const Expr *z = zero(l, DT_I64);
-    if (circular && w.buffer)
-        line = select_(l, lt(l, line, z), add(l, line, expr_index(l->module, n)), line);
-    const Expr *new = and_(l, le(l, z, line), lt(l, line, expr_index(l->module, lines)));
-    at[axis] = to_index(l, line);
-    store(l, y, o, select_(l, new, load(l, u, at), load(l, x, o)));
+    if (w.buffer) {
+        const Expr *all = expr_index(l->module, n);
+        const Expr *line =
+            add(l, expr_index(l->module, o[axis]), cast(l, DT_I64, load(l, w, o)));
+        if (circular)
+            line = select_(l, lt(l, line, all), line, sub(l, line, all));
+        at[axis] = to_index(l, line);
+    }
+    store(l, y, at, load(l, u, o));
     kernel_end(l);
 }
 

@@ -1,0 +1,84 @@
+// Outputs that may lie where an input does: those that begin as its copy, element by element, and of
+// which kernels behind that write what is new (the rows that a step adds to a cache, what a Scatter
+// stores). Where the caller lends the input's own memory for the output, the copy is left out.
+//
+// Nothing else may read such an input: an element of the output could be in its place. The two are
+// as large, which a run tests, so that one dim alone may differ in what is known when compiling.
+
+#include "codegen/share_outputs.h"
+
+// Does what a kernel stores stay as it is where the store's buffer lies in *from's memory?
+static bool is_kept(const Kernel *k, const Stmt *store, const Expr *e, BufferId *from)
+{
+    if (e->kind == EX_SELECT)
+        return is_kept(k, store, e->b, from) && is_kept(k, store, e->c, from);
+    if (e->kind == EX_CONST)
+        return k->rest;
+    if (e->kind != EX_LOAD || (*from && *from != e->buffer) || e->rank != store->rank)
+        return false;
+    for (uint32_t i = 0; i < e->rank; i++)
+        if (e->at[i] != store->at[i])
+            return false;
+    *from = e->buffer;
+    return true;
+}
+
+static const Stmt *only_store(const Stmt *s)
+{
+    while (s && !s->next && (s->kind == S_FOR || (s->kind == S_IF && !s->other)))
+        s = s->body;
+    return s && !s->next && s->kind == S_STORE ? s : NULL;
+}
+
+static bool laid_out_alike(const Buffer *x, const Buffer *y)
+{
+    uint32_t other = 0;
+    if (x->rank != y->rank || x->dtype != y->dtype || dtype_is_reference(x->dtype))
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++)
+        other += x->dims[i] != y->dims[i];
+    return other < 2;
+}
+
+// The output that k begins as a copy of the input *from; 0: none.
+static BufferId copied_output(const Module *mod, const Kernel *k, BufferId *from)
+{
+    const Stmt *store = only_store(k->body);
+    *from = 0;
+    if (!store || buffer_at(mod, store->buffer)->kind != BUF_OUTPUT ||
+        !is_kept(k, store, store->value, from) || !*from ||
+        buffer_at(mod, *from)->kind != BUF_INPUT ||
+        !laid_out_alike(buffer_at(mod, store->buffer), buffer_at(mod, *from)))
+        return 0;
+    return store->buffer;
+}
+
+void share_outputs_module(Module *mod)
+{
+    KernelUses before = {.arena = mod->arena};
+    for (const Step *s = mod->steps; s; s = s->next) {
+        BufferId from;
+        const BufferId to =
+            s->kind == STEP_KERNEL && !s->kernel->on_host ? copied_output(mod, s->kernel, &from) : 0;
+        const bool first = to && !access_bits(&before.buffers, to);
+        uses_add_step(mod, &before, s);
+        if (!first)
+            continue;
+        KernelUses others = {.arena = mod->arena};
+        for (const Step *t = mod->steps; t; t = t->next)
+            if (t != s)
+                uses_add_step(mod, &others, t);
+        if (!access_bits(&others.buffers, from))
+            buffer_at(mod, to)->shares = from;
+    }
+}
+
+BufferId shared_output_of(const Module *mod, const KernelUses *u)
+{
+    for (uint32_t i = 0; i < u->buffers.len; i++) {
+        const BufferId b = u->buffers.at[i].id, from = buffer_at(mod, b)->shares;
+        if (u->buffers.at[i].bits & ACCESS_WRITE && from && access_bits(&u->buffers, from))
+            return b;
+    }
+    return 0;
+}
