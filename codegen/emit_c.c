@@ -489,8 +489,15 @@ bool emit_c(Module *mod, const Plan *plan, const EmitOptions *o, Buf *out, Str *
     emit_weights_symbol(p, plan, o);
     buf_put(out, kernels.at ? kernels.at : "", kernels.len);
     buf_free(&kernels);
-    plain_begin(out);
+    Buf steps = {0}; // their text says what they need
+    p->out = &steps;
     emit_steps(p, plan, o);
+    p->out = out;
+    if (p->withins)
+        emit_part(o, "cameo_within.h", out);
+    plain_begin(out);
+    buf_put(out, steps.at ? steps.at : "", steps.len);
+    buf_free(&steps);
     emit_bind(p, plan);
     emit_program(p, plan, o);
     plain_end(out);

@@ -59,6 +59,7 @@ struct Printer {
     bool gelus;              // or runtime/cameo_gelu.h
     bool extremes;           // or runtime/cameo_extremes.h
     bool away;               // or runtime/cameo_away.h
+    bool withins;            // or runtime/cameo_within.h
     uint32_t in_arm;         // inside text that may be skipped: no statement may be made
     void *target;            // what the dialect keeps for itself
     struct Parts *parts;     // of kernels that threads share (codegen/parts.h); NULL: none does

@@ -6,6 +6,9 @@
 // instruction, and beside them it is noted whether there was a NaN.
 //
 // The place of the first of the greatest is looked for when the greatest is known.
+//
+// Whether all of a run of indices lie in a range is asked before a kernel that goes by them, in
+// text that is compiled briefly: a function that has vectors looks at them.
 
 #include "codegen/cpu/halves.h"
 #include "codegen/print_parts.h"
@@ -263,8 +266,64 @@ static void print_short(Printer *p, const Expr *e, uint32_t t)
                    first, n, !is_greatest(e));
 }
 
+// Is it low <= k and k < high for the elements k that `load` reads?
+typedef struct Within {
+    const Expr *load, *low, *high;
+} Within;
+
+static bool find_within(Printer *p, const Expr *e, Within *w)
+{
+    const Expr *both = e->op == R_AND && !e->a ? e->b : NULL;
+    if (!both || both->kind != EX_BINARY || both->op != B_AND || both->a->kind != EX_COMPARE ||
+        both->b->kind != EX_COMPARE)
+        return false;
+    const bool least = both->a->op == C_LE;
+    const Expr *from = least ? both->a : both->b, *below = least ? both->b : both->a, *k = from->b;
+    if (from->op != C_LE || below->op != C_LT || k != below->a || k->dtype != DT_I64)
+        return false;
+    *w = (Within){k->kind == EX_CAST ? k->a : k, from->a, below->b};
+    const DType of = w->load->dtype;
+    for (uint32_t i = 0; i < e->rank; i++)
+        if (expr_uses_loop(p->mod, w->low, e->vars[i]) ||
+            expr_uses_loop(p->mod, w->high, e->vars[i]))
+            return false;
+    return w->load->kind == EX_LOAD && (of == DT_I64 || of == DT_I32) &&
+           !holds_reduce(p, w->load) && !holds_reduce(p, w->low) && !holds_reduce(p, w->high);
+}
+
+// Of a step; kernels have vectors of their own. `by` elements are between two that are read.
+static bool print_within(Printer *p, const Expr *e, uint32_t t)
+{
+    Within w;
+    if (p->kernel || !p->dialect->rows || e->rank < 1 || e->rank > MAX_LOOPS ||
+        !find_within(p, e, &w))
+        return false;
+    const uint32_t joined = join_vars(p, e);
+    const LoopId v = e->vars[e->rank - 1];
+    const Buffer *b = buffer_at(p->mod, w.load->buffer);
+    Index by;
+    const bool fits = joined + 1 == e->rank &&
+                      factor_of(p, linear_index(p, b->rank, b->dims, w.load->at), v, &by);
+    if (fits) {
+        const Index n = print_extent(p, v);
+        const char *of = print_index_bare(p, n), *step = print_index_bare(p, by);
+        const char *low = without_parentheses(p, print_expr(p, w.low));
+        const char *high = without_parentheses(p, print_expr(p, w.high));
+        const char *first = print_row_first(p, v, w.load->buffer, w.load->at);
+        p->withins = true;
+        const bool any = poly_less(p->mod->polys, poly_const(p->mod->polys, 0), n);
+        print_line(p, "%st%u = cameo_all_within_%s(&%s, %s, %s, %s, %s);",
+                   any ? "" : str_printf(p->arena, "if (%s > 0) ", of).at, t,
+                   dtype_suffix(b->dtype), first, of, step, low, high);
+    }
+    part_vars(p, e, joined);
+    return fits;
+}
+
 bool lanes_print(Printer *p, const Expr *e, uint32_t t)
 {
+    if (print_within(p, e, t))
+        return true;
     if (p->dialect->rows && !e->a)
         print_hoisted_expr(p, e->b);
     if (joins(p, e) && powers_print_sum(p, e, t))

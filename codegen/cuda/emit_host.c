@@ -384,7 +384,14 @@ void emit_cuda_host(Module *mod, const Plan *plan, const EmitOptions *o, Printer
     buf_put(out, beside.at ? beside.at : "", beside.len);
     buf_free(&beside);
     emit_module(p, plan, mirrored);
+    Buf steps = {0};
+    p->out = &steps;
     emit_steps_on(&target, p, kernels, plan, o);
+    p->out = out;
+    if (p->withins)
+        emit_runtime(out, (const char *const[]){"cameo_within.h", NULL});
+    buf_put(out, steps.at ? steps.at : "", steps.len);
+    buf_free(&steps);
     emit_bind(p, plan);
     emit_program(p, plan, o);
     emit_api(p, o);
