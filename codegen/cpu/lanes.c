@@ -17,7 +17,8 @@
 
 // Two vectors of AVX-512 hide the latency of an addition; gcc unrolls loops of up to 16 iterations
 // before it looks for vectors, and finds none then.
-enum { LANES = 32, FEWEST = 4, LONGEST = 128 };
+// Rows of fewer elements than NARROW are quicker one by one.
+enum { LANES = 32, FEWEST = 4, LONGEST = 128, NARROW = 8 };
 
 typedef struct Neighbours {
     Printer *p;
@@ -266,6 +267,37 @@ static void print_short(Printer *p, const Expr *e, uint32_t t)
                    first, n, !is_greatest(e));
 }
 
+// Windows of several dims whose size only the program knows, as regions have, may be rows of a few
+// elements each. The order of a sum stays that of lanes.
+static bool may_be_narrow(Printer *p, const Expr *e, const Bounds *outer)
+{
+    const Index n = print_extent(p, e->vars[e->rank - 1]);
+    int64_t known;
+    Index by;
+    for (uint32_t i = 0; i < outer->n; i++)
+        if (!factor_of(p, n, outer->vars[i], &by) || !poly_equals(by, 0))
+            return false;
+    return outer->n > 0 && is_extreme(e) && !is_place(e) && !poly_is_const(n, &known);
+}
+
+// Where rows are narrow: one element after another. Opens the block of other rows.
+static void print_narrow(Printer *p, const Expr *e, const Bounds *outer, uint32_t t)
+{
+    const LoopId v = e->vars[e->rank - 1];
+    Bounds all = {.n = outer->n + 1};
+    memcpy(all.vars, outer->vars, outer->n * sizeof *all.vars);
+    all.vars[outer->n] = v;
+    print_line(p, "if (%s < %d) {", print_index(p, print_extent(p, v)), NARROW);
+    uint32_t mark = print_block_begin(p);
+    print_line(p, "int odd%u = 0;", t);
+    nest_begin(p, &all, e->b);
+    print_lane(p, e, str_printf(p->arena, "t%u", t).at, str_printf(p->arena, "odd%u", t).at);
+    nest_end(p, &all);
+    print_line(p, "t%u = odd%u ? NAN : t%u;", t, t, t);
+    print_block_end(p, mark);
+    print_line(p, "} else {");
+}
+
 // Is it low <= k and k < high for the elements k that `load` reads?
 typedef struct Within {
     const Expr *load, *low, *high;
@@ -320,6 +352,31 @@ static bool print_within(Printer *p, const Expr *e, uint32_t t)
     return fits;
 }
 
+// In lanes, with what is `outer` around the last variable.
+static void print_lanes(Printer *p, const Expr *e, Bounds *outer, uint32_t t)
+{
+    print_begin(p, e, t);
+    nest_begin(p, outer, e->b);
+    print_hoisted_expr(p, e->b);
+    LoopId v = e->vars[e->rank - 1];
+    const char *n = print_index(p, print_extent(p, v));
+    print_line(p, "for (int64_t from%u = 0; from%u + %d <= %s; from%u += %d) {", t, t, LANES, n, t,
+               LANES);
+    p->indent++;
+    print_whole(p, e, t);
+    p->indent--;
+    print_line(p, "}");
+    int64_t fixed;
+    if (!poly_is_const(print_extent(p, v), &fixed) || fixed % LANES) {
+        // Not n - n % LANES: gcc 12 warns at -O3 that such a loop might count past all int64_t.
+        print_elements(p, e, t, str_printf(p->arena, "%s / %d * %d", n, LANES, LANES).at, n);
+    }
+    if (is_place(e))
+        print_place(p, e, t, n);
+    nest_end(p, outer);
+    print_joined(p, e, t);
+}
+
 bool lanes_print(Printer *p, const Expr *e, uint32_t t)
 {
     if (print_within(p, e, t))
@@ -340,26 +397,17 @@ bool lanes_print(Printer *p, const Expr *e, uint32_t t)
     }
     Bounds outer = {.n = e->rank - 1 - joined};
     memcpy(outer.vars, e->vars, outer.n * sizeof *e->vars);
-    print_begin(p, e, t);
-    nest_begin(p, &outer, e->b);
-    print_hoisted_expr(p, e->b);
-    LoopId v = e->vars[e->rank - 1];
-    const char *n = print_index(p, print_extent(p, v));
-    print_line(p, "for (int64_t from%u = 0; from%u + %d <= %s; from%u += %d) {", t, t, LANES, n, t,
-               LANES);
-    p->indent++;
-    print_whole(p, e, t);
-    p->indent--;
-    print_line(p, "}");
-    int64_t fixed;
-    if (!poly_is_const(print_extent(p, v), &fixed) || fixed % LANES) {
-        // Not n - n % LANES: gcc 12 warns at -O3 that such a loop might count past all int64_t.
-        print_elements(p, e, t, str_printf(p->arena, "%s / %d * %d", n, LANES, LANES).at, n);
+    const bool narrow = may_be_narrow(p, e, &outer);
+    uint32_t mark = 0;
+    if (narrow) {
+        print_narrow(p, e, &outer, t);
+        mark = print_block_begin(p);
     }
-    if (is_place(e))
-        print_place(p, e, t, n);
-    nest_end(p, &outer);
+    print_lanes(p, e, &outer, t);
+    if (narrow) {
+        print_block_end(p, mark);
+        print_line(p, "}");
+    }
     part_vars(p, e, joined);
-    print_joined(p, e, t);
     return true;
 }
