@@ -76,8 +76,9 @@ bool gemm_is_first(const Override *o);
 void gemm_print_each(Printer *p, const Override *o, const Stmt *store, bool part);
 
 // ---- parts (codegen/cpu/gemm_parts.c)
-// How many rows loop v is likely to be; the first dim of an input is its batch.
-int64_t gemm_rows_likely(const Module *mod, LoopId v);
+// How many rows of a factor loop v is likely to be: the first dim of an input is its batch, and so
+// is that of a factor of three dims and more.
+int64_t gemm_rows_likely(const Module *mod, BufferId factor, LoopId v);
 // A buffer for Override.block, where it may be needed.
 BufferId gemm_block(Module *mod, const Override *o);
 // Tenths of a nanosecond of the product, with what it reads of b where another kernel wrote that:

@@ -16,10 +16,11 @@ enum { TALL = 512, WIDE = 1024, CHUNK = 128, FEW = 4 }; // CAMEO_GEMM_TALL, _WID
 enum { OPEN_ROWS = 512, BATCH_ROWS = FEW };
 enum { MACS = 10, BYTES = 2 }; // multiplications and additions, and bytes read, in 1e-10 s
 
-int64_t gemm_rows_likely(const Module *mod, LoopId v)
+int64_t gemm_rows_likely(const Module *mod, BufferId factor, LoopId v)
 {
+    const Buffer *of = buffer_at(mod, factor);
     Index extent = loop_extent(mod->polys, v);
-    int64_t n = OPEN_ROWS;
+    int64_t n = of->rank > 2 && of->dims[0] == extent ? BATCH_ROWS : OPEN_ROWS;
     poly_is_const(extent, &n);
     for (uint32_t i = 0; i < mod->inputs.len && !poly_is_const(extent, NULL); i++) {
         const Buffer *x = buffer_at(mod, mod->inputs.at[i]);
