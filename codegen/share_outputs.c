@@ -1,6 +1,7 @@
-// Outputs that may lie where an input does: those that begin as its copy, element by element, and of
-// which kernels behind that write what is new (the rows that a step adds to a cache, what a Scatter
-// stores). Where the caller lends the input's own memory for the output, the copy is left out.
+// Outputs that may lie where an input does: those that begin as its copy, element by element, and
+// of which kernels behind that write what is new (the rows that a step adds to a cache, what a
+// Scatter stores). Where the caller lends the input's own memory for the output, the copy is left
+// out.
 //
 // Nothing else may read such an input: an element of the output could be in its place. The two are
 // as large, which a run tests, so that one dim alone may differ in what is known when compiling.
@@ -55,22 +56,22 @@ static BufferId copied_output(const Module *mod, const Kernel *k, BufferId *from
 
 void share_outputs_module(Module *mod)
 {
-    KernelUses before = {.arena = mod->arena};
-    for (const Step *s = mod->steps; s; s = s->next) {
-        BufferId from;
-        const BufferId to =
-            s->kind == STEP_KERNEL && !s->kernel->on_host ? copied_output(mod, s->kernel, &from) : 0;
-        const bool first = to && !access_bits(&before.buffers, to);
-        uses_add_step(mod, &before, s);
-        if (!first)
-            continue;
-        KernelUses others = {.arena = mod->arena};
-        for (const Step *t = mod->steps; t; t = t->next)
-            if (t != s)
-                uses_add_step(mod, &others, t);
-        if (!access_bits(&others.buffers, from))
-            buffer_at(mod, to)->shares = from;
-    }
+    uint32_t *uses = NEWS(mod->arena, uint32_t, mod->buffers.len); // steps that use a buffer
+    bool *begun = NEWS(mod->arena, bool, mod->buffers.len);
+    for (int turn = 0; turn < 2; turn++)
+        for (const Step *s = mod->steps; s; s = s->next) {
+            KernelUses u = {.arena = mod->arena};
+            BufferId from, to = 0;
+            uses_add_step(mod, &u, s);
+            if (turn == 1 && s->kind == STEP_KERNEL && !s->kernel->on_host)
+                to = copied_output(mod, s->kernel, &from);
+            if (to && !begun[to] && uses[from] == 1)
+                buffer_at(mod, to)->shares = from;
+            for (uint32_t i = 0; i < u.buffers.len; i++) {
+                uses[u.buffers.at[i].id] += turn == 0;
+                begun[u.buffers.at[i].id] |= turn == 1;
+            }
+        }
 }
 
 BufferId shared_output_of(const Module *mod, const KernelUses *u)

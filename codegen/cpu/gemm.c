@@ -229,15 +229,15 @@ static void choose_outer_m(Match *m)
 // turned: the places of a sequence are the rows then, if b is a weight, which all read.
 static void turn_rows(Match *m)
 {
-    if (m->apart || !m->o.m || m->o.outer_m || gemm_rows_likely(m->mod, m->o.a->buffer, m->o.m) > TURNED ||
+    const BufferId a = m->o.a->buffer;
+    if (m->apart || !m->o.m || m->o.outer_m || gemm_rows_likely(m->mod, a, m->o.m) > TURNED ||
         buffer_at(m->mod, m->o.b->buffer)->kind != BUF_WEIGHT)
         return;
     for (uint32_t i = m->nloops; i > 0; i--) {
         LoopId v = m->loops[i - 1]->var;
         if (!override_owns(&m->o, v) && !is_zero(factor(m, m->la, v)) &&
             is_zero(factor(m, m->lb, v)) &&
-            gemm_rows_likely(m->mod, m->o.a->buffer, v) >
-                gemm_rows_likely(m->mod, m->o.a->buffer, m->o.m))
+            gemm_rows_likely(m->mod, a, v) > gemm_rows_likely(m->mod, a, m->o.m))
             m->o.m = v;
     }
 }
