@@ -20,6 +20,8 @@ static inline __attribute__((unused)) void cameo_bend(const cameo_finish *f, flo
 typedef struct cameo_conv_block {
     int64_t rows, high, all, k0, nk; /* rows of y, the last ones to do; values of k, those of the
                                       * panels */
+    int64_t next;                    /* the first of those that come then; all: none do */
+    int begun;                       /* there are sums of others in y */
     const float *w; /* packed: blocks of CAMEO_CONV_K values of k, in them panels of rows */
     float *y;
     int64_t row;
@@ -52,7 +54,7 @@ typedef struct cameo_conv_next {
 static inline __attribute__((unused)) cameo_conv_next
 cameo_conv_asks(const cameo_conv_block *b, int64_t m0, int64_t m1, int64_t next, int64_t turns)
 {
-    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS, k = b->k0 + b->nk;
+    const int64_t panels = (b->rows + CAMEO_TILE_ROWS - 1) / CAMEO_TILE_ROWS, k = b->next;
     const int64_t left = b->all - k;
     const int more = next < m1 || left <= 0;
     const int64_t row = more ? next : m0, rest = b->rows - row;
@@ -99,7 +101,7 @@ static inline __attribute__((unused)) int64_t cameo_conv_ahead(cameo_conv_next *
 static inline __attribute__((unused)) const cameo_finish *
 cameo_conv_finish(const cameo_conv_block *b, int64_t m, int64_t n, cameo_finish *f)
 {
-    if (!b->finish || b->k0 + b->nk < b->all)
+    if (!b->finish || b->next < b->all)
         return NULL;
     *f = *b->finish;
     f->bias += m;
@@ -163,7 +165,7 @@ static __attribute__((noinline, unused)) void cameo_conv_joined(const cameo_conv
     float tile[TILE], added[TILE];
     cameo_finish finish;
     const cameo_finish *f = cameo_conv_finish(b, m, p->n, &finish);
-    if (b->k0 > 0) {
+    if (b->begun) {
         memset(tile, 0, sizeof tile);
         cameo_conv_join(p, height, 0, b->y + at, tile, b->row, lanes);
     }
@@ -173,7 +175,7 @@ static __attribute__((noinline, unused)) void cameo_conv_joined(const cameo_conv
         finish.added = added;
     }
     cameo_tiles[height - 1][lanes / CAMEO_LANES - 1](b->nk, a, p->b, p->at, ahead, tile, lanes,
-                                                     lanes, b->k0 > 0, f);
+                                                     lanes, b->begun, f);
     cameo_conv_join(p, height, 1, tile, b->y + at, b->row, lanes);
 }
 
@@ -185,7 +187,7 @@ static inline __attribute__((unused)) void cameo_conv_tile(const cameo_conv_bloc
                                                            const float *a, int64_t ahead)
 {
     const cameo_conv_panel *last = &b->panels[b->count - 1], *p = &b->panels[i];
-    const int64_t end = b->k0 > 0 ? 0 : last->n + last->width;
+    const int64_t end = b->begun ? 0 : last->n + last->width;
     const int64_t whole = cameo_conv_lanes(p->width, b->even);
     cameo_finish finish;
     if (p->row)
@@ -193,13 +195,13 @@ static inline __attribute__((unused)) void cameo_conv_tile(const cameo_conv_bloc
 #ifdef CAMEO_PAIR
     else if (pair)
         CAMEO_PAIR(b->nk, a, p->b, p[1].b - p->b, p->at, ahead, b->y + m * b->row + p->n, b->row,
-                   p->width, p[1].n + whole <= end, b->k0 > 0,
+                   p->width, p[1].n + whole <= end, b->begun,
                    cameo_conv_finish(b, m, p->n, &finish));
 #endif
     else
         cameo_tiles[height - 1][whole / CAMEO_LANES - 1](
             b->nk, a, p->b, p->at, ahead, b->y + m * b->row + p->n, b->row,
-            p->n + whole <= end ? whole : p->width, b->k0 > 0,
+            p->n + whole <= end ? whole : p->width, b->begun,
             cameo_conv_finish(b, m, p->n, &finish));
     (void)pair;
 }
@@ -288,7 +290,7 @@ static inline __attribute__((unused)) void cameo_conv_strip(const cameo_conv_blo
         const cameo_conv_strip_at s = cameo_conv_strip_begin(b, m, i, tiles, down, &finish);
         CAMEO_STRIP_COLUMN(b->nk, a, s.p->b + s.p->at[0], s.step, s.next, some, s.row, ask.at,
                            ask.along, last->b + i, last->at, last->n + i - s.p->n, s.y, b->row,
-                           b->k0 > 0, s.finish);
+                           b->begun, s.finish);
         if (some == tiles)
             return;
         i += (int)some;
@@ -299,7 +301,7 @@ static inline __attribute__((unused)) void cameo_conv_strip(const cameo_conv_blo
 #endif
     const cameo_conv_strip_at s = cameo_conv_strip_begin(b, m, i, tiles, down, &finish);
     CAMEO_STRIP(b->nk, a, s.p->b + s.p->at[0], s.step, s.next, tiles, s.row, ask.at, ask.along, s.y,
-                b->row, b->k0 > 0, s.finish);
+                b->row, b->begun, s.finish);
 #else
     (void)b, (void)m, (void)i, (void)tiles, (void)down, (void)a, (void)ask;
 #endif
@@ -385,7 +387,7 @@ static __attribute__((noinline, unused)) void cameo_conv_two(const cameo_conv_bl
     enum { ROWS = CAMEO_TILE_ROWS };
     const cameo_conv_panel *p = &b->panels[0];
     const float *low = cameo_conv_weights(b, m), *high = low + b->nk * ROWS;
-    const int more = b->k0 > 0;
+    const int more = b->begun;
     cameo_vec sums[2 * ROWS];
     cameo_finish finish;
     const cameo_finish *f = cameo_conv_finish(b, m, p->n, &finish);
@@ -436,7 +438,7 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
     const int taken = cameo_conv_taken(b);
     for (; cameo_conv_single(b) && m1 - m0 >= 2 * CAMEO_TILE_ROWS; m0 += 2 * CAMEO_TILE_ROWS) {
         b->single(b, m0);
-        if (b->k0 + b->nk == b->all)
+        if (b->next == b->all)
             cameo_bend(b->finish, b->y, m0 * b->row + b->panels[0].n, 2 * CAMEO_TILE_ROWS, b->row,
                        last->width);
     }
@@ -452,9 +454,9 @@ static __attribute__((noinline, unused)) void cameo_conv_multiply(const cameo_co
              : b->even || b->tied    ? cameo_columns_even
                                      : cameo_columns)(
                 b->nk, cameo_conv_weights(b, from), b->nk * CAMEO_TILE_ROWS, last->b, last->at,
-                b->y + from * b->row + last->n, b->row, next - from, last->width, b->k0 > 0,
+                b->y + from * b->row + last->n, b->row, next - from, last->width, b->begun,
                 cameo_conv_finish(b, from, last->n, &finish));
-        if (b->k0 + b->nk == b->all)
+        if (b->next == b->all)
             cameo_bend(b->finish, b->y, m * b->row + b->panels[0].n, next - m, b->row,
                        last->n + last->width - b->panels[0].n);
     }
@@ -478,7 +480,7 @@ static __attribute__((noinline, unused)) int64_t cameo_conv_rows_end(const cameo
 static inline __attribute__((unused)) void cameo_conv_soon(const cameo_conv_view *v, int64_t n0,
                                                            int64_t n1, cameo_conv_block *b)
 {
-    const int64_t k = b->k0 + b->nk, more = k < b->all, at = more ? n0 : n1;
+    const int64_t k = b->next, more = k < b->all, at = more ? n0 : n1;
     const int64_t left = v->out[2] - at, width = n1 - n0 < left ? n1 - n0 : left;
     b->lines = 0;
     b->soon = v->x + (more ? k : 0) * b->apart + at;
@@ -526,18 +528,23 @@ cameo_conv_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_t hi
     const int64_t depth = b->all < CAMEO_CONV_K ? b->all : CAMEO_CONV_K;
     for (int64_t k = 0; k < depth; k++)
         b->packed[k] = k * PANEL;
-    for (int64_t k0 = 0; k0 < b->all; k0 += CAMEO_CONV_K) {
-        if (k0 > 0)
+    b->begun = 0;
+    b->next = cameo_conv_first(v, b->all, n0, n1);
+    while (b->next < b->all) {
+        if (b->nk > 0) {
             cameo_conv_multiply(b, low, high);
-        b->k0 = k0;
-        b->nk = b->all - k0 < CAMEO_CONV_K ? b->all - k0 : CAMEO_CONV_K;
+            b->begun = 1;
+        }
+        b->k0 = b->next;
+        b->nk = b->all - b->k0 < CAMEO_CONV_K ? b->all - b->k0 : CAMEO_CONV_K;
+        b->next = cameo_conv_block_of(v, b->all, b->k0 + b->nk, n0, n1);
         if (v->made) {
             for (int64_t k = 0; k < b->nk; k++)
                 b->places[k] = k * CAMEO_FEW;
-            b->count = cameo_conv_made(v, n1, k0, b->nk, b->packed, b->places, b->panels);
+            b->count = cameo_conv_made(v, n1, b->k0, b->nk, b->packed, b->places, b->panels);
             continue;
         }
-        cameo_conv_places(v, k0, b->nk, b->places);
+        cameo_conv_places(v, b->k0, b->nk, b->places);
         b->count =
             cameo_conv_panels(v, n0, n1, b->few, b->nk, b->places, b->packed, scratch, b->panels);
         cameo_conv_soon(v, n0, n1, b);

@@ -28,6 +28,8 @@ typedef struct cameo_conv {
     int64_t channel, row;  /* from one channel of x, from one row of y to the next */
     int copy;              /* the border is made of 0 in a copy, innermost strides are sorted out */
     int sevens;            /* seven products for eight (cameo_strassen.h) */
+    int outer; /* k is a place of the window and then a channel: a copy of which places far apart
+                * read only the border of some blocks, and are left out there */
     cameo_columns_sum *several; /* where places may be more than a few, and all one panel */
     cameo_conv_rows_two *single; /* where all places may be one vector */
     const struct cameo_other_windows *windows; /* of planes that no sweep may be for */

@@ -47,6 +47,9 @@ typedef struct cameo_conv_view {
     int packs;                  /* panels are copied wherever they are */
     int even;                   /* a place is summed as in any other panel, few columns too */
     int sevens;                 /* pairs of panels go by seven products for eight */
+    int outer;                  /* as the convolution's; */
+    int64_t from[2], to[2];     /* then: rows and columns of the copy that are x's, */
+    int64_t apart, next;        /* rows of it from one of the window, and of y, to the next */
     cameo_columns_sum *several; /* as the convolution's */
     cameo_conv_rows_two *single;
     const float *made;          /* panels of all columns, which are one block; NULL: none */
@@ -155,6 +158,13 @@ static __attribute__((noinline, unused)) CAMEO_SMALL void cameo_conv_plan(const 
         v->out[0] = 1;
         v->at[0] = 0;
     }
+    v->outer = g->outer;
+    v->apart = g->dilation[1];
+    v->next = g->stride[1];
+    for (int d = 0; d < 2; d++) {
+        v->from[d] = g->pad[d + 1];
+        v->to[d] = g->pad[d + 1] + g->in[d + 1];
+    }
     v->packs = cameo_conv_packs(g, v);
     v->sevens = g->sevens && CAMEO_STRASSENS;
     v->several = g->several;
@@ -180,11 +190,64 @@ static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g,
         cameo_conv_copy(g, x, padded, v->phase, 0, g->channels);
 }
 
+/* Do places n0 .. n1 of y read anything of x by values k .. k + n, and not its border alone? Of
+ * places outside of channels. */
+static inline __attribute__((unused)) int cameo_conv_alive(const cameo_conv_view *v, int64_t k,
+                                                           int64_t n, int64_t n0, int64_t n1)
+{
+    const int64_t last = (v->out[2] - 1) * v->stride;
+    for (int64_t tap = k / v->channels; tap * v->channels < k + n; tap++) {
+        const int64_t row = v->apart * (tap / v->taps[2]);
+        const int64_t column = v->dilation * (tap % v->taps[2]);
+        if (row + n0 / v->out[2] * v->next < v->to[0] &&
+            row + (n1 - 1) / v->out[2] * v->next >= v->from[0] && column < v->to[1] &&
+            column + last >= v->from[1])
+            return 1;
+    }
+    return 0;
+}
+
+/* The first block of values of k, from k0 on, by which places n0 .. n1 of y read anything of x;
+ * all, if there is none. */
+static __attribute__((noinline, unused)) CAMEO_SMALL int64_t
+cameo_conv_block_of(const cameo_conv_view *v, int64_t all, int64_t k0, int64_t n0, int64_t n1)
+{
+    while (v->outer && k0 < all &&
+           !cameo_conv_alive(v, k0, all - k0 < CAMEO_CONV_K ? all - k0 : CAMEO_CONV_K, n0, n1))
+        k0 += CAMEO_CONV_K;
+    return k0 < all ? k0 : all;
+}
+
+/* The first of all blocks: where nothing of x is read, one of zeros. */
+static inline __attribute__((unused)) int64_t cameo_conv_first(const cameo_conv_view *v,
+                                                               int64_t all, int64_t n0, int64_t n1)
+{
+    const int64_t first = cameo_conv_block_of(v, all, 0, n0, n1);
+    return first < all ? first : 0;
+}
+
+/* Where values k .. k + n begin in x, each of a place of the window and then of a channel. */
+static __attribute__((noinline, unused)) CAMEO_SMALL void
+cameo_conv_places_outer(const cameo_conv_view *v, int64_t k, int64_t n, int64_t *restrict places)
+{
+    for (int64_t i = 0; i < n;) {
+        const int64_t tap = (k + i) / v->channels, t = tap % v->taps[2] * v->dilation;
+        const int64_t place =
+            tap / v->taps[2] * v->tap[1] + t % v->stride * v->phase + t / v->stride;
+        for (int64_t c = (k + i) % v->channels; c < v->channels && i < n; c++)
+            places[i++] = place + c * v->channel;
+    }
+}
+
 /* Where values k .. k + n of a window begin in x. From the second channel on they lie as those of
  * the one before. */
 static __attribute__((noinline, unused)) void
 cameo_conv_places(const cameo_conv_view *v, int64_t k, int64_t n, int64_t *restrict places)
 {
+    if (v->outer) {
+        cameo_conv_places_outer(v, k, n, places);
+        return;
+    }
     const int64_t window = v->taps[0] * v->taps[1] * v->taps[2], channel = v->channel;
     int64_t t = k % v->taps[2], j = k / v->taps[2] % v->taps[1];
     int64_t i = k / v->taps[2] / v->taps[1] % v->taps[0];

@@ -91,6 +91,7 @@ static inline __attribute__((unused)) void cameo_split_conv_tiles(const cameo_sp
                               .all = cameo_split_conv_k(c),
                               .k0 = s->k0,
                               .nk = s->nk,
+                              .next = s->k0 + s->nk,
                               .row = c->row,
                               .finish = c->v->finish};
     for (int64_t m = s->m0; m < s->m1; m += CAMEO_TILE_ROWS) {

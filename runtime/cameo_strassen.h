@@ -27,7 +27,8 @@ enum {
 /* Columns of y for the values of k whose panels there are. */
 typedef struct cameo_strassen_block {
     cameo_conv_block rest; /* columns that no pair has */
-    int64_t rows, all, k0, nk, n, pairs, row;
+    int64_t rows, all, k0, nk, next, n, pairs, row; /* next: as in cameo_conv_block */
+    int begun;                                      /* this too */
     const float *w; /* packed as those of cameo_conv_block */
     float *y;
     const cameo_finish *finish;
@@ -175,7 +176,7 @@ static inline __attribute__((unused)) void cameo_strassen_tiles(const cameo_stra
     const float *x = b->x ? b->x + 2 * SIDE * i : t;
     const float *x21 = b->x ? x + b->nk / 2 * b->apart : t + next;
     const float *x22 = b->x ? x21 + SIDE : t + 2 * next;
-    const cameo_finish *f = b->k0 + b->nk < b->all ? NULL : b->finish;
+    const cameo_finish *f = b->next < b->all ? NULL : b->finish;
     const float *added = f && f->added && !f->curve ? f->added + m * b->row + n : NULL;
     const float *bias = f ? f->bias + m : plain;
     const int64_t under = CAMEO_TILE_ROWS * b->row;
@@ -191,7 +192,7 @@ static inline __attribute__((unused)) void cameo_strassen_tiles(const cameo_stra
         {low + half, t + 6 * next, SIDE, NULL, NULL, u, y + under, bias + CAMEO_TILE_ROWS,
          added ? added + under : NULL},
     };
-    CAMEO_STRASSEN(b->nk / 2, sevenths, ask, b->row, b->k0 > 0, f);
+    CAMEO_STRASSEN(b->nk / 2, sevenths, ask, b->row, b->begun, f);
 #else
     (void)b, (void)m, (void)i, (void)a, (void)ask;
 #endif
@@ -201,7 +202,7 @@ static inline __attribute__((unused)) void cameo_strassen_tiles(const cameo_stra
 static __attribute__((noinline, unused)) void cameo_strassen_multiply(const cameo_strassen_block *b,
                                                                       int64_t m0, int64_t m1)
 {
-    const int64_t k = b->k0 + b->nk;
+    const int64_t k = b->next;
     for (int64_t m = m0; m < m1 && b->pairs > 0; m += CAMEO_STRASSEN_HIGH) {
         const float *a = b->w + b->k0 * b->rows + m * b->nk;
         const float *ask = m + CAMEO_STRASSEN_HIGH < b->rows ? a + CAMEO_STRASSEN_HIGH * b->nk
@@ -218,12 +219,14 @@ static __attribute__((noinline, unused)) void cameo_strassen_multiply(const came
 
 /* The pairs' panels for the values of k from k0 on: in scratch, or as they were made. */
 static __attribute__((noinline, unused)) void
-cameo_strassen_panels(const cameo_conv_view *v, int64_t k0, float *scratch, cameo_strassen_block *b)
+cameo_strassen_panels(const cameo_conv_view *v, int64_t k0, int64_t n1, float *scratch,
+                      cameo_strassen_block *b)
 {
     enum { PAIR = 2 * CAMEO_STRASSEN_SIDE };
     int64_t places[CAMEO_CONV_K];
     b->k0 = k0;
     b->nk = b->all - k0 < CAMEO_CONV_K ? b->all - k0 : CAMEO_CONV_K;
+    b->next = cameo_conv_block_of(v, b->all, k0 + b->nk, b->n, n1);
     b->b = scratch;
     b->x = NULL;
     if (v->made) {
@@ -260,10 +263,12 @@ cameo_strassen_start(const cameo_conv_view *v, int64_t rows, int64_t low, int64_
         b->apart = v->channel;
         b->s = scratch;
         scratch += 4 * cameo_strassen_apart(CAMEO_CONV_K);
-        for (int64_t k0 = 0; k0 < b->all; k0 += CAMEO_CONV_K) {
-            if (k0 > 0)
-                cameo_strassen_multiply(b, low, high);
-            cameo_strassen_panels(v, k0, scratch, b);
+        b->begun = 0;
+        cameo_strassen_panels(v, cameo_conv_first(v, b->all, n0, n1), n1, scratch, b);
+        while (b->next < b->all) {
+            cameo_strassen_multiply(b, low, high);
+            b->begun = 1;
+            cameo_strassen_panels(v, b->next, n1, scratch, b);
         }
         scratch += b->pairs * cameo_strassen_size(b->all < CAMEO_CONV_K ? b->all : CAMEO_CONV_K);
     }

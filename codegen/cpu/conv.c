@@ -646,6 +646,25 @@ static void choose_form(Match *m, const Panels *w, const ConvChoice *how)
     c->shared = shared ? scratch(m, shared) : 0;
 }
 
+// Of a window whose places are far apart each reads only the border for many blocks of y: values of
+// k are such a place and then its channel, so that a block leaves out those of whole places.
+static void choose_outer(Conv *c, Panels *w)
+{
+    enum { FAR = 6 };
+    const uint32_t last = w->k.n - 1;
+    if (c->rank != 2 || !c->copy || c->computed || c->depthwise || c->tile || c->split ||
+        c->image || !c->c || c->wide || (c->dilation[0] < FAR && c->dilation[1] < FAR))
+        return;
+    c->outer = true;
+    const Walk k = w->k;
+    for (uint32_t i = 0; i <= last; i++) {
+        const uint32_t from = i < last ? i + 1 : 0;
+        w->k.var[i] = k.var[from];
+        w->k.extent[i] = k.extent[from];
+        w->k.stride[i] = k.stride[from];
+    }
+}
+
 // Groups of little work each are what threads share, as are many groups: then nothing waits between
 // one and the next, and a thread keeps the copy of x and its panels where it keeps its scratch.
 static void choose_apart(Match *m, const Panels *w)
@@ -744,6 +763,7 @@ bool conv_find(Printer *p, Kernel *k, const ConvChoice *how, Conv **found, Str *
     join_images(&m, &w, k, how);
     part_planes(&m, &w, k, how);
     choose_form(&m, &w, how);
+    choose_outer(&m.c, &w);
     choose_apart(&m, &w);
     choose_finish(&m, &w, how, &finish);
     m.c.across = conv_has_across(m.mod, &m.c);

@@ -41,6 +41,7 @@ typedef struct Conv {
     bool plane;     // then: lines are the rows of a plane and of its window
     int64_t most;   // tiles of a line, or rows of y, that stay in the second cache
     bool sevens;    // in seven products for eight (strassen.h)
+    bool outer;     // places of its window, which are far apart, are outside of channels
     double cost[5]; // cycles expected directly, by tiles of 2 and 4, by terms, in seven products
                     // for eight; 0: none allowed
     uint32_t rank;  // dims of n and t

@@ -99,9 +99,10 @@ void conv_print_sizes(Printer *p, const Conv *c, const char *name)
                : p->marks      ? repeats_mark(p, MARK_STATIC)
                                : "static ",
                name);
-    print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,%s%s%s%s",
+    print_line(p, "    .rows = %s, .channels = %s, .channel = %s, .row = %s, .copy = %d,%s%s%s%s%s",
                size_text(p, c->rows), size_text(p, c->channels), size_text(p, c->channel),
                size_text(p, c->row), c->copy, c->sevens ? " .sevens = 1," : "",
+               c->outer ? " .outer = 1," : "",
                conv_has_several(c) ? " .several = CAMEO_COLUMNS_SEVERAL," : "",
                conv_has_single(c) ? " .single = cameo_conv_two," : "",
                !conv_has_windows(c) ? ""
