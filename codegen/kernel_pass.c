@@ -99,6 +99,13 @@ static bool pass_parts(Model *m, PassContext *c)
     return true;
 }
 
+static bool pass_abreast(Model *m, PassContext *c)
+{
+    if (!c->on_device)
+        abreast_module(m->kernels);
+    return true;
+}
+
 static bool pass_lookup(Model *m, PassContext *c)
 {
     if (!c->on_device)

@@ -16,6 +16,8 @@ void joined_module(Module *mod);
 void windows_module(Module *mod);
 // Loops cut where the place of what they read changes its form (codegen/cpu/parts.c).
 void parts_module(Module *mod);
+// Rows that walk until a condition fails go eight side by side (codegen/cpu/abreast.c).
+void abreast_module(Module *mod);
 // Dear functions of one element of 8 bits looked up (codegen/cpu/lookup.c).
 void lookup_module(Module *mod);
 

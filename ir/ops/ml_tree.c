@@ -1,8 +1,9 @@
 // TreeEnsembleClassifier, TreeEnsembleRegressor, TreeEnsemble. Spec: ai.onnx.ml 1, 3, 5.
 //
 // The forest is constant tables; each row walks each tree from its root to a leaf:
-//   place = root;  while place >= 0: place = test(x[n, feature[place]]) ? yes[place] : no[place]
-// and the leaf -1 - place adds its votes to the row's scores.
+//   place = root;  while place >= 0: place = next[2 * place + test(x[n, feature[place]])]
+// and the leaf -1 - place adds its votes to the row's scores. What follows a test stands side by
+// side, so that no processor guesses which it will be.
 
 #include "ir/ops/ml_forest.h"
 
@@ -11,10 +12,21 @@ typedef enum Aggregate { AGG_AVERAGE, AGG_SUM, AGG_MIN, AGG_MAX, AGG_COUNT } Agg
 typedef struct Tables {
     const Forest *f;
     DType t; // of features, thresholds and scores
-    Tensor feature, threshold, mode, yes, no, missing, first_member, members, roots, first_vote,
+    Tensor feature, threshold, mode, next, missing, first_member, members, roots, first_vote,
         target, weight;
     bool one_mode, one_vote; // all nodes test alike; each leaf votes once
 } Tables;
+
+// Where the walk goes on behind each node, if it says no and if it says yes.
+static const int64_t *next_of(Lower *l, const Forest *f)
+{
+    int64_t *next = NEWS(l->arena, int64_t, 2 * (size_t)f->nnodes);
+    for (uint32_t i = 0; i < f->nnodes; i++) {
+        next[2 * i] = f->no[i];
+        next[2 * i + 1] = f->yes[i];
+    }
+    return next;
+}
 
 static Tables tables_of(Lower *l, const Forest *f, DType t)
 {
@@ -30,8 +42,7 @@ static Tables tables_of(Lower *l, const Forest *f, DType t)
     if (f->nnodes) {
         b.feature = ml_table_ints(l, "features", DT_I32, f->nnodes, f->feature);
         b.threshold = ml_table(l, "thresholds", t, f->nnodes, f->threshold);
-        b.yes = ml_table_ints(l, "yes", DT_I32, f->nnodes, f->yes);
-        b.no = ml_table_ints(l, "no", DT_I32, f->nnodes, f->no);
+        b.next = ml_table_ints(l, "next", DT_I32, 2 * f->nnodes, next_of(l, f));
     }
     if (!b.one_mode)
         b.mode = ml_table_ints(l, "modes", DT_U8, f->nnodes, f->mode);
@@ -118,7 +129,8 @@ static const Expr *leaf_of(Lower *l, const Tables *b, const Rows *r, Index n, In
         end(l);
         yes = get(l, found, NULL);
     }
-    set(l, place, NULL, select_(l, yes, integer_at(l, b->yes, i), integer_at(l, b->no, i)));
+    Index side = to_index(l, cast(l, DT_I64, yes));
+    set(l, place, NULL, integer_at(l, b->next, ix_add(l, ix_scale(l, i, 2), side)));
     end(l);
     return let(l, sub(l, below, get(l, place, NULL)));
 }
