@@ -298,6 +298,7 @@ const OpDef ops_gather[] = {
     {"Gather", 1, infer_gather, lower_gather, {NULL}, NULL},
     {"GatherElements", 11, infer_gather_elements, lower_gather_elements, {NULL}, NULL},
     {"GatherND", 11, infer_gather_nd, lower_gather_nd, {NULL}, NULL},
+    {"GatherND", 1, infer_gather_nd, lower_gather_nd, {NULL}, "com.microsoft"},
     {"Scatter", 9, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},
     {"ScatterElements", 11, infer_scatter_elements, lower_scatter_elements, {NULL}, NULL},
     {"ScatterND", 11, infer_scatter_nd, lower_scatter_nd, {NULL}, NULL},

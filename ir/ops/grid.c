@@ -79,7 +79,7 @@ typedef enum GridPad { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION } GridPad;
 typedef struct Grid {
     GridMode mode;
     GridPad pad;
-    bool align;
+    bool align, stays; // stays: cubic places beyond the border, as com.microsoft has it
     DType t; // in which places and weights are computed
     uint32_t rank, taps;
 } Grid;
@@ -96,6 +96,7 @@ static bool grid_of(const Node *n, Grid *g)
     g->taps = linear ? 2 : cubic ? 4 : 1;
     g->pad = border ? PAD_BORDER : reflection ? PAD_REFLECTION : PAD_ZEROS;
     g->align = node_int(n, "align_corners", 0) != 0;
+    g->stays = cubic && !is_standard_domain(n->domain);
     return (linear || cubic || str_is(mode, "nearest")) &&
            (border || reflection || str_is(pad, "zeros"));
 }
@@ -149,7 +150,8 @@ static const Expr *grid_place(Lower *l, const Grid *g, const Expr *v, Index n)
     e = g->align ? mul(l, mul(l, e, half), last) : mul(l, sub(l, mul(l, e, size), one(l, t)), half);
     if (g->mode == GRID_NEAREST)
         e = unary(l, U_ROUND, e);
-    if (g->pad == PAD_BORDER) { // only what lies beyond the border moves: cubic taps see the rest
+    if (g->pad == PAD_BORDER && !g->stays) {
+        // Only what lies beyond the border moves: cubic taps see the rest.
         const Expr *within = and_(l, le(l, low_border(l, g), e), le(l, e, high_border(l, g, n)));
         e = select_(l, within, e, max_(l, zero(l, t), min_(l, e, last)));
     } else if (g->pad == PAD_REFLECTION) {
@@ -635,6 +637,7 @@ static void lower_center_crop_pad(Lower *l)
 const OpDef ops_grid[] = {
     {"AffineGrid", 20, infer_affine_grid, lower_affine_grid, {NULL}, NULL},
     {"GridSample", 16, infer_grid_sample, lower_grid_sample, {NULL}, NULL},
+    {"GridSample", 1, infer_grid_sample, lower_grid_sample, {NULL}, "com.microsoft"},
     {"RoiAlign", 10, infer_roi_align, lower_roi_align, {NULL}, NULL},
     {"CenterCropPad", 18, infer_center_crop_pad, lower_center_crop_pad, {NULL}, NULL},
     {0},

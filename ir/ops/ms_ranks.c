@@ -154,5 +154,12 @@ const RankRule ms_ranks[] = {
     {"DynamicQuantizeLSTM", 11, 1, 2},
     {"Trilu", 0, 2, ANY_RANK},
     {"Trilu", 1, 0, 1},
+    {"GridSample", 0, 4, 4},
+    {"GridSample", 1, 4, 4},
+    {"GatherND", 0, 1, ANY_RANK},
+    {"GatherND", 1, 1, ANY_RANK},
+    {"Range", 0, NUMBER, 1},
+    {"Range", 1, NUMBER, 1},
+    {"Range", 2, NUMBER, 1},
     {NULL, 0, 0, 0},
 };

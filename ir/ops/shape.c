@@ -134,7 +134,11 @@ static void infer_range(Infer *s)
     const TensorData *data[3];
     const Index *start = infer_content(s, 0, &nstart), *limit = infer_content(s, 1, &nlimit),
                 *delta = infer_content(s, 2, &ndelta);
-    Index len = NULL;
+    Index len = NULL, unit = poly_const(s->polys, 1);
+    if (!infer_in(s, 2)) { // com.microsoft may leave it out
+        delta = &unit;
+        ndelta = 1;
+    }
     bool known = start && nstart && limit && nlimit && delta && ndelta;
     if (known && poly_is_const(delta[0], &step) && step != 0 && step != INT64_MIN) {
         Index span = step > 0 ? poly_sub(s->polys, limit[0], start[0])
@@ -175,7 +179,8 @@ static const Expr *scalar_of(Lower *l, uint32_t i)
 static void lower_range(Lower *l)
 {
     Tensor y = output(l, 0);
-    const Expr *start = scalar_of(l, 0), *limit = scalar_of(l, 1), *delta = scalar_of(l, 2);
+    const Expr *start = scalar_of(l, 0), *limit = scalar_of(l, 1),
+               *delta = has_input(l, 2) ? scalar_of(l, 2) : one(l, y.dtype);
     DType wide = dtype_is_float(y.dtype) ? DT_F64 : DT_I64;
     const Expr *a = cast(l, wide, start), *b = cast(l, wide, limit), *d = cast(l, wide, delta),
                *z = zero(l, wide), *count;
@@ -390,6 +395,7 @@ const OpDef ops_shape[] = {
     {"Size", 1, infer_size, lower_size, {NULL}, NULL},
     {"ConstantOfShape", 9, infer_constant_of_shape, lower_constant_of_shape, {NULL}, NULL},
     {"Range", 11, infer_range, lower_range, {NULL}, NULL},
+    {"Range", 1, infer_range, lower_range, {NULL}, "com.microsoft"},
     {"NonZero", 9, infer_nonzero, lower_nonzero, {NULL}, NULL},
     {"Compress", 9, infer_compress, lower_compress, {NULL}, NULL},
     {"EyeLike", 9, infer_eye_like, lower_eye_like, {NULL}, NULL},

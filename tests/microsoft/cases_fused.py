@@ -158,6 +158,30 @@ def embeddings(s):
                dynamic=places == 0 and total == 0)
 
 
+def elders(s):
+    """What came into the standard later."""
+    for mode in ("bilinear", "nearest", "bicubic", None):
+        for pad in ("zeros", "border", "reflection"):
+            for align in (0, 1):
+                name = f"grid_sample_{mode or 'default'}_{pad}_{align}"
+                r = generator(name)
+                s.node(name, "GridSample", [("X", normal(r, 2, 3, 7, 5)), ("Grid", normal(r, 2, 4, 6, 2) * 0.8)],
+                       attrs={"padding_mode": pad, "align_corners": align, **({"mode": mode} if mode else {})},
+                       dynamic=pad == "border")
+    for k, (shape, dtype) in enumerate([((4, 2), np.int64), ((2, 3, 1), np.int32), ((5, 3), np.int32)]):
+        r = generator(f"gather_nd_{k}")
+        s.node(f"gather_nd_{k}", "GatherND", [("data", normal(r, 4, 5, 6)), ("indices", integers(r, -4, 4, shape, dtype))],
+               dynamic=k == 1)
+    for dtype in (np.int16, np.int32, np.int64, np.float32, np.float64):
+        for start, limit, delta in ((2, 9, None), (9, -4, -3), (5, 5, 1), (5, 2, None), (1, 12, 4)):
+            name = f"range_{np.dtype(dtype).name}_{start}_{limit}_{delta}"
+            ends = [(n, None if v is None else np.array(v, dtype))
+                    for n, v in (("start", start), ("limit", limit), ("delta", delta))]
+            s.node(name, "Range", ends)
+            s.node(f"{name}_weights", "Range", ends, weights=("limit", "delta"))
+            s.node(f"{name}_fixed", "Range", ends, weights=("start", "limit", "delta"))
+
+
 def write(s):
-    for part in (matmuls, gemms, convs, pools, activations, norms, embeddings):
+    for part in (matmuls, gemms, convs, pools, activations, norms, embeddings, elders):
         part(s)
