@@ -157,13 +157,30 @@ void print_hoisted(Printer *p, const Stmt *s)
     }
 }
 
-// One element that is there whatever the loops do: a compiler may not read it where a select might
-// not, so it is read before them.
+// An element that is there whatever the loops do, at constants and variables of loops around: a
+// compiler may not read it where a select might not, so it is read before them.
 typedef struct Steady {
     Printer *p;
     bool selects;
     VEC(const Expr *) loads;
 } Steady;
+
+// Is it a place of a dim of that size, the same for all turns of loops that are not open yet?
+static bool is_steady(Printer *p, const ExprFacts *f, Index at, Index dim)
+{
+    Polys *polys = p->mod->polys;
+    int64_t n, size;
+    if (!poly_is_const(dim, &size))
+        return false;
+    if (poly_is_const(at, &n))
+        return n >= 0 && n < size;
+    for (uint32_t i = 0; i < f->nloops; i++) {
+        const LoopId v = f->loops[i];
+        if (v < p->nloops && p->loop_bound[v] && at == poly_loop(polys, v))
+            return poly_is_const(loop_extent(polys, v), &n) && n <= size;
+    }
+    return false;
+}
 
 static void find_steady(void *context, const Expr *e)
 {
@@ -173,12 +190,9 @@ static void find_steady(void *context, const Expr *e)
     if (e->kind != EX_LOAD || p->written[e->buffer] || p->temp_of[e->id] || e->dtype == DT_BOOL)
         return;
     const Buffer *b = buffer_at(p->mod, e->buffer);
-    for (uint32_t i = 0; i < e->rank; i++) {
-        int64_t at, dim;
-        if (!poly_is_const(e->at[i], &at) || !poly_is_const(b->dims[i], &dim) || at < 0 ||
-            at >= dim)
+    for (uint32_t i = 0; i < e->rank; i++)
+        if (!is_steady(p, expr_facts(p, e), e->at[i], b->dims[i]))
             return;
-    }
     vec_push(p->arena, &x->loads, e);
 }
 
