@@ -178,34 +178,61 @@ static const Expr *bias_at(Lower *l, const Attention *a, const Index *o)
     return allowed ? select_(l, allowed, e, minus_infinity(l, a->t)) : e;
 }
 
-// Scaled products of query and key at (b, h, i, j). As the operator is defined both operands are
-// multiplied by the root of the scale, and rounded; in the wide dtypes the sum is, a product of the
-// operands as they are.
-static const Expr *score_at(Lower *l, const Attention *a, Tensor products, Index *o)
+static const Expr *scale_of(Lower *l, const Attention *a)
+{
+    if (node_has_attr(l->n, "scale"))
+        return num(l, DT_F64, node_float(l->n, "scale", 0));
+    const Expr *c = cast(l, DT_F64, expr_index(l->module, a->q.channels));
+    return div_(l, num(l, DT_F64, 1), sqrt_(l, c));
+}
+
+// As the operator is defined query and key are multiplied by the root of the scale, and rounded: so
+// they are where that rounding is seen. A product's factors are plain then.
+typedef struct Scaled {
+    Tensor query, key; // no buffer: in the wide dtypes the sum of products is scaled
+} Scaled;
+
+static Scaled scaled_operands(Lower *l, const Attention *a)
+{
+    Scaled s = {0};
+    Index o[MAX_RANK] = {0};
+    Index query[4] = {a->q.t.dims[0], a->q.heads, a->q.length, a->q.channels};
+    if (a->t == accumulator(a->t))
+        return s;
+    const Expr *root = cast(l, a->t, sqrt_(l, scale_of(l, a)));
+    s.query = temp(l, "scaled_query", a->t, 4, query);
+    kernel(l, "scaled_query");
+    par_all(l, s.query, o);
+    store(l, s.query, o, mul(l, element(l, &a->q, o[0], o[1], o[2], o[3]), root));
+    kernel_end(l);
+    s.key = temp(l, "scaled_key", a->t, 4, a->keys.dims);
+    kernel(l, "scaled_key");
+    par_all(l, s.key, o);
+    store(l, s.key, o, mul(l, load(l, a->keys, o), root));
+    kernel_end(l);
+    return s;
+}
+
+// Scaled products of query and key at (b, h, i, j).
+static const Expr *score_at(Lower *l, const Attention *a, const Scaled *by, Tensor products,
+                            Index *o)
 {
     const DType t = a->t, acc = accumulator(t);
-    const double given = node_float(l->n, "scale", 0);
-    const Expr *scale = num(l, DT_F64, given);
-    if (!node_has_attr(l->n, "scale")) {
-        const Expr *c = cast(l, DT_F64, expr_index(l->module, a->q.channels));
-        scale = div_(l, num(l, DT_F64, 1), sqrt_(l, c));
-    }
     Index reps = ix_div(l, a->q.heads, a->k.heads), head = ix_div(l, o[1], reps),
           c = red(l, a->q.channels);
-    Index kat[4] = {o[0], head, o[3], c};
-    const Expr *q = element(l, &a->q, o[0], o[1], o[2], c), *k = load(l, a->keys, kat);
-    const Expr *root = t == acc ? NULL : cast(l, t, sqrt_(l, scale));
-    q = root ? mul(l, q, root) : q;
-    k = root ? mul(l, k, root) : k;
+    Index kat[4] = {o[0], head, o[3], c}, qat[4] = {o[0], o[1], o[2], c};
+    const bool scaled = by->query.buffer;
+    const Expr *q = scaled ? load(l, by->query, qat) : element(l, &a->q, o[0], o[1], o[2], c);
+    const Expr *k = load(l, scaled ? by->key : a->keys, kat);
     const Expr *sum = reduce_add(l, 1, &c, NULL, mul(l, cast(l, acc, q), cast(l, acc, k)));
-    if (root)
+    if (scaled)
         return cast(l, t, sum);
     // a kernel of its own, so that the product's scale can go where the scores are read
     store(l, products, o, sum);
     kernel_end(l);
     kernel(l, "attention_scale");
     par_all(l, products, o);
-    return mul(l, load(l, products, o), cast(l, acc, scale));
+    return mul(l, load(l, products, o), cast(l, acc, scale_of(l, a)));
 }
 
 static void lower_scores(Lower *l, Attention *a, Tensor raw)
@@ -214,9 +241,10 @@ static void lower_scores(Lower *l, Attention *a, Tensor raw)
     const double softcap = node_float(l->n, "softcap", 0);
     const DType t = a->t;
     Tensor products = temp(l, "products", t, 4, raw.dims);
+    const Scaled by = scaled_operands(l, a);
     kernel(l, "attention_scores");
     par_all(l, raw, o);
-    const Expr *e = score_at(l, a, products, o);
+    const Expr *e = score_at(l, a, &by, products, o);
     if (has_output(l, 3) && node_int(l->n, "qk_matmul_output_mode", 0) == 0)
         store(l, output(l, 3), o, e);
     if (softcap > 0)
