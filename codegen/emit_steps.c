@@ -349,7 +349,7 @@ static void c_call(StepPrinter *s, const Kernel *k)
     if (s->options->profile)
         print_line(p, "begin = cameo_now();");
     const char *sizes = repeats_sizes(p, k), *comma = *sizes ? ", " : "";
-    const BufferId shared = shared_output_of(p->mod, &u);
+    const BufferId shared = shared_output_of(p->mod, k);
     if (shared)
         buf_printf(p->out, "%*sif (b%u != b%u)\n    ", (int)p->indent * 4, "", shared,
                    buffer_at(p->mod, shared)->shares);

@@ -7,6 +7,7 @@
 #include "codegen/libraries.h"
 #include "codegen/parts.h"
 #include "codegen/print_parts.h"
+#include "codegen/share_outputs.h"
 #include "ir/lists.h"
 
 #include <string.h>
@@ -193,13 +194,14 @@ static void print_ports(Printer *p, const BufferId *at, uint32_t n, const char *
     buf_printf(p->out, "static const cameo_port %s_%s[] = {\n", p->prefix, what);
     for (uint32_t i = 0; i < n; i++) {
         const Buffer *b = buffer_at(p->mod, at[i]);
+        const BufferId shared = b->kind == BUF_OUTPUT ? shared_input_of(p->mod, at[i]) : 0;
         buf_printf(p->out, "    {");
         print_c_string(p->out, b->name);
         bool list = b->dtype == DT_OBJECT;
         DType t = list ? value_at(p->mod->model, b->value)->dtype : b->dtype;
         buf_printf(p->out, ", %d, %d, %s_%s%u_dims, %s_%s%u_names, %u},\n", (int)t,
                    list ? -1 : (int)b->rank, p->prefix, what, i, p->prefix, what, i,
-                   b->shares ? buffer_at(p->mod, b->shares)->port + 1 : 0);
+                   shared ? buffer_at(p->mod, shared)->port + 1 : 0);
     }
     buf_printf(p->out, "%s};\n\n", n ? "" : "    {0, 0, 0, 0, 0, 0}\n");
 }

@@ -74,12 +74,18 @@ void share_outputs_module(Module *mod)
         }
 }
 
-BufferId shared_output_of(const Module *mod, const KernelUses *u)
+// As kernels are when they are printed: what became part of another one is done anyway.
+BufferId shared_output_of(const Module *mod, const Kernel *k)
 {
-    for (uint32_t i = 0; i < u->buffers.len; i++) {
-        const BufferId b = u->buffers.at[i].id, from = buffer_at(mod, b)->shares;
-        if (u->buffers.at[i].bits & ACCESS_WRITE && from && access_bits(&u->buffers, from))
-            return b;
-    }
+    BufferId from;
+    const BufferId to = k->on_host ? 0 : copied_output(mod, k, &from);
+    return to && buffer_at(mod, to)->shares == from ? to : 0;
+}
+
+BufferId shared_input_of(const Module *mod, BufferId output)
+{
+    for (const Step *s = mod->steps; s; s = s->next)
+        if (s->kind == STEP_KERNEL && shared_output_of(mod, s->kernel) == output)
+            return buffer_at(mod, output)->shares;
     return 0;
 }
