@@ -49,7 +49,8 @@ typedef struct cameo_conv_view {
     int sevens;                 /* pairs of panels go by seven products for eight */
     int outer;                  /* as the convolution's; */
     int64_t from[2], to[2];     /* then: rows and columns of the copy that are x's, */
-    int64_t apart, next;        /* rows of it from one of the window, and of y, to the next */
+    int64_t apart, next;        /* rows of it from one of the window, and of y, to the next, */
+    int64_t columns;            /* and columns of y, whose rows `out` may have as one */
     cameo_columns_sum *several; /* as the convolution's */
     cameo_conv_rows_two *single;
     const float *made;          /* panels of all columns, which are one block; NULL: none */
@@ -161,6 +162,7 @@ static __attribute__((noinline, unused)) CAMEO_SMALL void cameo_conv_plan(const 
     v->outer = g->outer;
     v->apart = g->dilation[1];
     v->next = g->stride[1];
+    v->columns = g->out[2];
     for (int d = 0; d < 2; d++) {
         v->from[d] = g->pad[d + 1];
         v->to[d] = g->pad[d + 1] + g->in[d + 1];
@@ -195,12 +197,12 @@ static inline __attribute__((unused)) void cameo_conv_begin(const cameo_conv *g,
 static inline __attribute__((unused)) int cameo_conv_alive(const cameo_conv_view *v, int64_t k,
                                                            int64_t n, int64_t n0, int64_t n1)
 {
-    const int64_t last = (v->out[2] - 1) * v->stride;
+    const int64_t last = (v->columns - 1) * v->stride;
     for (int64_t tap = k / v->channels; tap * v->channels < k + n; tap++) {
         const int64_t row = v->apart * (tap / v->taps[2]);
         const int64_t column = v->dilation * (tap % v->taps[2]);
-        if (row + n0 / v->out[2] * v->next < v->to[0] &&
-            row + (n1 - 1) / v->out[2] * v->next >= v->from[0] && column < v->to[1] &&
+        if (row + n0 / v->columns * v->next < v->to[0] &&
+            row + (n1 - 1) / v->columns * v->next >= v->from[0] && column < v->to[1] &&
             column + last >= v->from[1])
             return 1;
     }
