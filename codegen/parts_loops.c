@@ -233,14 +233,6 @@ void parts_nest_end(Printer *p, uint32_t n, const LoopId *vars)
 
 // ---- parallel loops ----------------------------------------------------------------------------
 
-static bool any_update(const Stmt *s)
-{
-    for (; s; s = s->next)
-        if (s->kind == S_UPDATE || any_update(s->body) || any_update(s->other))
-            return true;
-    return false;
-}
-
 // What stands before the loops may be needed in them.
 static bool any_local(const Stmt *s)
 {
@@ -533,7 +525,7 @@ bool parts_print_for(Printer *p, const Stmt *s)
     const Stmt *joined[DEEPEST];
     uint32_t n = 0;
     if (!s->par || p->parts->inside || p->indent != 1 || p->depth || p->nzeroed || !p->kernel ||
-        any_update(s->body) || any_local(p->kernel->body))
+        stmts_hold(s->body, S_UPDATE) || any_local(p->kernel->body))
         return false;
     const Stmt *loop = s;
     for (; n < DEEPEST && rows_collapse(p, loop); loop = loop->body)

@@ -143,6 +143,8 @@ void uses_drop_packed(Module *mod, KernelUses *u, BufferId factor, const Stmt *e
 void uses_add_call(Module *mod, KernelUses *u, const Call *call); // NULL: nothing
 // Of a step with those inside it: buffers alone of kernels.
 void uses_add_step(Module *mod, KernelUses *u, const Step *s);
+// Is one of the statements, or of those within them, of that kind?
+bool stmts_hold(const Stmt *s, StmtKind kind);
 
 // Do kernels or conditions call functions of runtime/cameo_vector.h, printed as C?
 bool steps_call_functions(Module *mod, const Step *s);

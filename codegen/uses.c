@@ -174,6 +174,14 @@ void uses_add_step(Module *mod, KernelUses *u, const Step *s)
         uses_add_step(mod, u, t);
 }
 
+bool stmts_hold(const Stmt *s, StmtKind kind)
+{
+    for (; s; s = s->next)
+        if (s->kind == kind || stmts_hold(s->body, kind) || stmts_hold(s->other, kind))
+            return true;
+    return false;
+}
+
 void uses_drop_packed(Module *mod, KernelUses *u, BufferId factor, const Stmt *epilogue)
 {
     while (epilogue && epilogue->kind == S_FOR)

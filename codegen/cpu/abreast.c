@@ -14,17 +14,17 @@
 
 #include "codegen/cpu/windows.h"
 #include "codegen/fuse_parts.h"
+#include "codegen/printer.h"
 
 enum { ABREAST = 8, LEAST = 2 * ABREAST, ROOM = 64 };
 
 typedef struct Abreast {
     Fuse fuse;
-    LoopId rows;    // the loop
-    Index first;    // of the eight
-    Index row;      // the one that is mapped
-    Index lane;     // its number among them
-    LocalId *named; // by local of the kernel: what it is here
-    bool *wide;     // each of the eight has its own, an element of one row
+    LoopId rows; // the loop
+    Index first; // of the eight
+    Index row;   // the one that is mapped
+    Index lane;  // its number among them
+    bool *wide;  // by local: each of the eight has its own, an element of one row
     ExprMap map;
 } Abreast;
 
@@ -36,14 +36,6 @@ static const Stmt *walk_of(const Stmt *s)
         if (s->kind == S_WHILE || (s->kind == S_FOR && !s->par && walk_of(s->body)))
             return s;
     return NULL;
-}
-
-static bool holds(const Stmt *s, StmtKind kind)
-{
-    for (; s; s = s->next)
-        if (s->kind == kind || holds(s->body, kind) || holds(s->other, kind))
-            return true;
-    return false;
 }
 
 static bool is_rows(void *context, const Atom *a)
@@ -87,30 +79,32 @@ static bool is_worth(const Module *mod, const Kernel *k)
     const Stmt *s = k->body;
     int64_t n;
     return !k->on_host && !k->override && s && s->kind == S_FOR && s->par && !s->next &&
-           walk_of(s->body) && goes_abreast(s->body) && !holds(s, S_UPDATE) &&
+           walk_of(s->body) && goes_abreast(s->body) && !stmts_hold(s, S_UPDATE) &&
            fixed_loops(mod, s, s->var) &&
            !(poly_is_const(loop_extent(mod->polys, s->var), &n) && n < LEAST);
 }
 
 // ---- rewriting ---------------------------------------------------------------------------------
 
-static Index *lane_at(Abreast *x, uint32_t rank, const Index *at, bool mapped)
+static Index *with_first(Module *mod, Index first, uint32_t rank, const Index *at)
 {
-    Index *all = NEWS(x->fuse.mod->arena, Index, rank + 1);
-    all[0] = x->lane;
+    Index *all = NEWS(mod->arena, Index, rank + 1);
+    all[0] = first;
     for (uint32_t i = 0; i < rank; i++)
-        all[i + 1] = mapped ? at[i] : index_map(x->fuse.mod, at[i], &x->map);
+        all[i + 1] = at[i];
     return all;
 }
 
 static const Expr *map_local(void *context, const Expr *e)
 {
     Abreast *x = context;
-    if (e->kind != EX_LOCAL || !x->named[e->local])
+    Module *mod = x->fuse.mod;
+    if (e->kind != EX_LOCAL || !x->wide[e->local])
         return NULL;
-    const bool wide = x->wide[e->local];
-    const Index *at = lane_at(x, e->rank, e->at, false);
-    return expr_local(x->fuse.mod, x->named[e->local], e->dtype, e->rank + wide, at + !wide);
+    Index *at = with_first(mod, x->lane, e->rank, e->at);
+    for (uint32_t i = 1; i <= e->rank; i++)
+        at[i] = index_map(mod, at[i], &x->map);
+    return expr_local(mod, e->local, e->dtype, e->rank + 1, at);
 }
 
 static Index map_row(void *context, const Atom *a)
@@ -119,44 +113,29 @@ static Index map_row(void *context, const Atom *a)
     return a->kind == ATOM_LOOP && a->var == x->rows ? x->row : NULL;
 }
 
-static LocalId rename_local(Abreast *x, LocalId v)
+static void widen_sets(Abreast *x, Stmt *s)
 {
-    x->named[v] = x->fuse.mod->nlocals++;
-    return x->named[v];
+    for (; s; s = s->next) {
+        if (s->kind == S_SET && x->wide[s->local])
+            s->at = with_first(x->fuse.mod, x->lane, s->rank++, s->at);
+        widen_sets(x, s->body);
+        widen_sets(x, s->other);
+    }
 }
 
 // The statements of one of the eight.
 static Stmt *of_lane(Abreast *x, const Stmt *s)
 {
-    Stmt *first = NULL, **tail = &first;
-    for (; s; s = s->next) {
-        Stmt *copy = NEW(x->fuse.mod->arena, Stmt);
-        *copy = *s;
-        copy->next = NULL;
-        copy->value = s->value ? expr_map(x->fuse.mod, s->value, &x->map) : NULL;
-        Index *at = NEWS(x->fuse.mod->arena, Index, s->rank + 1u);
-        for (uint32_t i = 0; i < s->rank; i++)
-            at[i] = index_map(x->fuse.mod, s->at[i], &x->map);
-        copy->at = at;
-        if (s->kind == S_LET || s->kind == S_ROW)
-            copy->local = rename_local(x, s->local);
-        if (s->kind == S_SET) {
-            copy->local = x->named[s->local];
-            if (x->wide[s->local])
-                copy->at = lane_at(x, copy->rank++, at, true);
-        }
-        copy->body = of_lane(x, s->body);
-        copy->other = of_lane(x, s->other);
-        *tail = copy;
-        tail = &copy->next;
-    }
-    return first;
+    Stmt *copy = stmts_map(&x->fuse, s, &x->map);
+    widen_sets(x, copy);
+    return copy;
 }
 
 static Stmt *made(Abreast *x, Stmt ***tail, Stmt s)
 {
     Stmt *to = NEW(x->fuse.mod->arena, Stmt);
     *to = s;
+    to->next = NULL;
     **tail = to;
     *tail = &to->next;
     return to;
@@ -176,15 +155,9 @@ static Stmt *over_lanes(Abreast *x, Stmt ***tail)
 static void some(Abreast *x, const Stmt *from, const Stmt *end, Stmt ***tail)
 {
     Stmt *copies = NULL, **last = &copies;
-    for (const Stmt *s = from; s != end; s = s->next) {
-        if (end && s->kind == S_ROW)
-            continue;
-        Stmt *copy = NEW(x->fuse.mod->arena, Stmt);
-        *copy = *s;
-        copy->next = NULL;
-        *last = copy;
-        last = &copy->next;
-    }
+    for (const Stmt *s = from; s != end; s = s->next)
+        if (!end || s->kind != S_ROW)
+            made(x, &last, *s);
     if (copies) {
         Stmt *loop = over_lanes(x, tail);
         loop->body = of_lane(x, copies);
@@ -214,18 +187,13 @@ static void walk(Abreast *x, const Stmt *s, Stmt ***tail)
 static void abreast(Abreast *x, const Stmt *list, Stmt ***tail)
 {
     Module *mod = x->fuse.mod;
+    const Index eight = poly_const(mod->polys, ABREAST);
     const Stmt *through = walk_of(list);
-    x->lane = poly_const(mod->polys, ABREAST); // of rows: their first dim
     for (const Stmt *s = list; s != through; s = s->next)
         if (s->kind == S_ROW) {
+            Stmt *row = made(x, tail, *s);
             x->wide[s->local] = true;
-            made(x, tail,
-                 (Stmt){.kind = S_ROW,
-                        .local = rename_local(x, s->local),
-                        .dtype = s->dtype,
-                        .rank = s->rank + 1,
-                        .at = lane_at(x, s->rank, s->at, true)});
-            x->lane = poly_const(mod->polys, ABREAST);
+            row->at = with_first(mod, eight, row->rank++, s->at);
         }
     some(x, list, through, tail);
     if (through->kind == S_WHILE) {
@@ -247,7 +215,6 @@ static Kernel *split_rows(Module *mod, Kernel *k)
     const LoopId block = loop_new(polys, eights);
     Abreast x = {.fuse = {.mod = mod, .arena = mod->arena}, .rows = rows->var};
     x.map = (ExprMap){&x, map_local, map_row};
-    x.named = NEWS(mod->arena, LocalId, mod->nlocals);
     x.wide = NEWS(mod->arena, bool, mod->nlocals);
     x.first = poly_scale(polys, poly_loop(polys, block), ABREAST);
     Kernel *first = NEW(mod->arena, Kernel);
